@@ -187,6 +187,7 @@ TEST_CASE("a pending workload is a job with its sets, flavors and times") {
   CHECK(r.why == "");
   CHECK(r.id == "n/w");
   CHECK(r.cluster_queue == "q");
+  CHECK(!r.has_topology);
   CHECK(r.held.empty());
   CHECK(r.notes.empty());
   REQUIRE(r.job);
@@ -376,6 +377,10 @@ TEST_CASE("where the caller admits, Hold keeps only Kueue out") {
   CHECK(standing("held") == kueue_standing::stopped);
   CHECK(standing("drained") == kueue_standing::stopped);
   CHECK(standing("theirs") == kueue_standing::not_served);
+  w.spec = R"(, "active": false)";
+  CHECK(standing("ours") == kueue_standing::deactivated);
+  CHECK(standing("theirs") == kueue_standing::not_served);
+  w.spec = "";
   // What others have admitted uses quota nonetheless.
   w.conditions = {condition("QuotaReserved", "True")};
   w.status = admission(
@@ -577,6 +582,7 @@ TEST_CASE("pod sets of a group get the same flavors") {
   w.sets[1] = pods("alone", 1, {{gpu, "1"}}, R"(, "topologyRequest": {"podSetGroupName": "h"})");
   const kueue_reading r = cluster.read(w.text(), now);
   REQUIRE(r.job);
+  CHECK(r.has_topology);
   REQUIRE(r.job->sets.size() == 3);
   CHECK(r.job->sets[0].flavors[0].options.size() == 1);
   CHECK(r.job->sets[1].flavors[0].options.size() == 2);

@@ -177,7 +177,12 @@ kueue_reading kueue_cluster::read(std::string_view workload, instant now) {
     r.id = e.of.object->name;
     r.standing = place.standing;
     r.why = std::move(place.why);
-    if (e.in != nullptr) r.cluster_queue = e.in->name;
+    if (e.in != nullptr) {
+      r.cluster_queue = e.in->name;
+      r.has_topology = e.in->has_topology ||
+                       std::any_of(e.of.pod_sets.begin(), e.of.pod_sets.end(),
+                                   [](const kueue_pod_set& set) { return set.needs.topology.is_there; });
+    }
     if (r.why.empty() && s.found.empty()) s.read_job(e, now, r);
   });
   if (!s.found.empty()) {

@@ -59,6 +59,9 @@ struct kueue_reading {
   std::optional<job_entry> job{};
   /// What it holds, in the order of its pod sets, without reclaimable pods.
   vector<kueue_assignment> held{};
+  /// Kueue would also assign the places of its pods: they ask for a topology, or its ClusterQueue has no
+  /// flavor without one. `assign` does not; such pods may stand anywhere among the nodes of their flavors.
+  bool has_topology = false;
   /// What of it is not carried over, or not as it is.
   vector<std::string> notes{};
 };

@@ -131,12 +131,12 @@ kueue_place kueue_reader::find_place(kueue_entry& e, instant now) {
       return {standing::no_pods, "it holds nothing: all of its pods are reclaimable"};
     return check_size(w, standing::holds);
   }
+  if (options_.serves && !is_served)
+    return {standing::not_served, "the ClusterQueue " + name + " is not served"};
   if (!w.is_out.empty()) return {w.is_deactivated ? standing::deactivated : standing::gated, w.is_out};
   const bool is_late = w.ready.value_or(0) > now;
   if (!w.backs_off.empty() && !is_late) return {standing::backs_off, w.backs_off};
   if (!is_late) w.ready.reset();
-  if (options_.serves && !is_served)
-    return {standing::not_served, "the ClusterQueue " + name + " is not served"};
   if (!stopped_in.empty()) return {standing::stopped, "it waits in " + stopped_in};
   if (!e.in->inactive.empty())
     return {standing::stopped, "it waits in the ClusterQueue " + name + ": " + e.in->inactive};

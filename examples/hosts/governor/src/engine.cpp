@@ -5,6 +5,7 @@
 #include "governor/src/where.hpp"
 
 #include <allot/quota/shortfall.hpp>
+#include <allot/systems/kai/runai.hpp>
 
 #include <algorithm>
 #include <array>
@@ -280,13 +281,26 @@ std::string engine::why(const job_name& k, allot::addressee whom) {
 std::string engine::why_never(const facts& f) const {
   const allot::ledger<dimensions>& held = scheduler_->counted();
   const auto in = f.preemptible ? allot::capacity_kind::any : allot::capacity_kind::guaranteed;
-  if (const auto lacks = lasting_shortfall(held, f.quota, f.request, in)) {
-    return text_of_limit(*lacks, held.tree(), f.request, names_, allot::addressee::users);
-  }
+  // Its bounds are not the ledger's.
+  const bool has_own_bounds = setup_.quotas.policy.name == allot::runai::name;
+  const auto lacks = has_own_bounds ? std::nullopt : lasting_shortfall(held, f.quota, f.request, in);
+  return lacks ? text_of_limit(*lacks, held.tree(), f.request, names_, allot::addressee::users)
+               : larger_than_all(f.request);
+}
+
+std::string engine::why_never(const job_name& k) {
+  const allot::job_id id = ids_[slots_.at(k)];
+  const auto h = scheduler_->why(id);
+  return h.out_of_reach ? text_of_limit(*h.out_of_reach, scheduler_->tree(), h.out_of_reach_request, names_,
+                                        allot::addressee::users)
+                        : larger_than_all(scheduler_->request(id));
+}
+
+std::string engine::larger_than_all(const amounts& request) const {
   const amounts& all = scheduler_->view().capacity();
   for (std::size_t d = 0; d < setup_.quotas.resources.size(); ++d) {
-    if (f.request[d] > all[d]) {
-      return "the nodes have " + to_string(all[d]) + " of the " + to_string(f.request[d]) + ' ' +
+    if (request[d] > all[d]) {
+      return "the nodes have " + to_string(all[d]) + " of the " + to_string(request[d]) + ' ' +
              std::string{names_[d]};
     }
   }

@@ -242,6 +242,8 @@ class engine {
   /// Why it can't start as quotas and nodes are, whatever others do; empty if it can. Its place, which is
   /// that of the nodes, is not looked for.
   [[nodiscard]] std::string why_never(const facts& f) const;
+  /// The same of a job that waits, as its policy counts, in whatever flavors; empty also if it is not ready.
+  [[nodiscard]] std::string why_never(const job_name& k);
   [[nodiscard]] engine_state state() const;
   /// What would be otherwise with these changes, as of `now`; everything stays as it is. Adds to `problems`
   /// what they name that is not there, and what can't be changed now. Compiled in what_if.cpp.
@@ -273,6 +275,7 @@ class engine {
   [[nodiscard]] std::string_view adopt(const event& e, std::uint32_t slot);
   [[nodiscard]] bool is_by_pod(std::uint32_t slot) const { return !table_[slot].sets.empty(); }
   void resume(const event& e);
+  [[nodiscard]] std::string larger_than_all(const amounts& request) const;
 
   engine_setup setup_{.quotas = {.policy = allot::lab::named_policy{allot::any_preset{allot::standard{}}}}};
   job_table table_{};

@@ -36,7 +36,6 @@ std::optional<std::vector<node_share>> parse_shares(const std::string& text) {
   return all;
 }
 
-
 facts facts_of(const allot::lab::job_entry& j, std::uint64_t rank) {
   facts f{.quota = j.quota,
           .request = j.request,

@@ -1,27 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "governor/src/governor.hpp"
 
+#include "governor/src/config_text.hpp"
 #include "governor/src/events_log.hpp"
 
 #include <algorithm>
 #include <cstdlib>
-#include <ctime>
 #include <utility>
 
 namespace allot_governor {
-
-namespace {
-
-[[nodiscard]] std::int64_t cpu_us() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return std::int64_t{t.tv_sec} * 1'000'000 + t.tv_nsec / 1000;
-}
-
-/// A wall clock that differs by more than this from one that never steps has been set.
-constexpr std::int64_t step_ms = 60'000;
-
-}  // namespace
 
 governor::governor(governor_options options, host& of, surroundings around)
     : options_(options), host_(of), around_(std::move(around)), log_(around_.log) {}
@@ -36,10 +23,7 @@ void governor::reconfigure(governed_quotas q) {
 
 void governor::note_refused_config(const std::vector<std::string>& problems) {
   ++totals_.reloads_refused;
-  refused_config_ =
-      "the configuration was refused at " + time_text(now_.wall) + ", the one before is in force";
-  if (!problems.empty()) refused_config_ += ": " + problems.front();
-  if (problems.size() > 1) refused_config_ += " (and " + std::to_string(problems.size() - 1) + " more)";
+  refused_config_ = refused_text(problems, now_.wall);
 }
 
 void governor::freeze(bool is_frozen) {
@@ -60,24 +44,15 @@ void governor::tell(event::kind what, const job_name& name, allot::instant at) {
 }
 
 void governor::set_time(moment now) {
-  const bool is_first = totals_.ticks == 1;
-  const std::int64_t step = is_first ? 0 : now.wall - own_.wall - (now.steady - own_.steady);
-  own_ = now;
-  now_.steady = now.steady;
-  if (step > step_ms || step < -step_ms) {
-    behind_by_ = 0;
-    for (auto& [name, r] : records_) {
-      if (r.backs_off_until != 0) r.backs_off_until += step;
-    }
-    log_.set_time(now.wall);
-    log_("clock", {{"set", step < 0 ? "back" : "on"}, {"by_s", std::to_string(std::abs(step) / 1000)}});
-    if (step < 0) {
-      now_.wall = now.wall;
-      if (!starts_over_) starts_over_ = allot::delay_cause::none;
-    }
-  }
-  now_.wall = std::max(now_.wall, now.wall + behind_by_);
+  const std::int64_t step = clock_.set(now);
+  now_ = clock_.now();
   log_.set_time(now_.wall);
+  if (step == 0) return;
+  for (auto& [k, r] : records_) {
+    if (r.backs_off_until != 0) r.backs_off_until += step;
+  }
+  log_("clock", {{"set", step < 0 ? "back" : "on"}, {"by_s", std::to_string(std::abs(step) / 1000)}});
+  if (step < 0 && !starts_over_) starts_over_ = allot::delay_cause::none;
 }
 
 void governor::tick(moment now) {
@@ -103,8 +78,8 @@ void governor::tick(moment now) {
     return account();
   }
   // The clock here may be behind the host's, whose times the jobs have.
-  behind_by_ = std::max(behind_by_, c.seen_at - own_.wall);
-  now_.wall = std::max(now_.wall, own_.wall + behind_by_);
+  clock_.saw(c.seen_at);
+  now_ = clock_.now();
   if (std::exchange(is_away_, false)) log_("host", {{"state", "back"}});
   if (!take_in(std::move(c))) return account();
   end_backoffs();

@@ -4,9 +4,9 @@
 // commands for the host. It knows no clock and no file.
 #pragma once
 
-#include "governor/src/clock.hpp"
 #include "governor/src/engine.hpp"
 #include "governor/src/host.hpp"
+#include "governor/src/host_clock.hpp"
 #include "governor/src/log.hpp"
 #include "governor/src/memory.hpp"
 #include "governor/src/snapshot.hpp"
@@ -140,7 +140,6 @@ class governor {
 
   // What it does (governor_actions.cpp).
   void act(const decision& d);
-  void log_only(const decision& d);
   void evict(const decision::eviction& e);
   void add_stop(record& r, std::vector<command>& all);
   void push_out_all(std::vector<command>& all);
@@ -186,8 +185,7 @@ class governor {
   /// What was logged in the last tick, by one that observes.
   std::set<job_name> would_do_{};
   moment now_{};
-  moment own_{};
-  std::int64_t behind_by_ = 0;
+  host_clock clock_{};
   snapshot::totals totals_{};
   snapshot::cost last_{};
   std::string refused_config_{};

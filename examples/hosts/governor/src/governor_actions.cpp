@@ -2,6 +2,7 @@
 // What the scheduler decides becomes commands for the host.
 #include "governor/src/backoff.hpp"
 #include "governor/src/governor.hpp"
+#include "governor/src/plan_log.hpp"
 #include "governor/src/waiting_text.hpp"
 
 #include <algorithm>
@@ -20,26 +21,10 @@ constexpr std::int64_t retry_ms = 2000;
 constexpr std::size_t most_checks = 200;
 constexpr std::size_t most_looked_at = most_checks / 4;
 
-[[nodiscard]] std::string names_of(const std::vector<node_share>& where) {
-  std::string list;
-  for (const node_share& s : where) list.append(list.empty() ? "" : ",").append(s.node);
-  return list;
-}
-
-[[nodiscard]] std::string borrowed_text(const amounts& borrows, const allot::lab::quotas_file& quotas) {
-  std::string text;
-  for (std::size_t d = 0; d < quotas.resources.size(); ++d) {
-    if (borrows[d] == allot::quantity{}) continue;
-    text.append(text.empty() ? "" : ", ").append(to_string(borrows[d])).append(1, ' ');
-    text.append(quotas.resources[d]);
-  }
-  return text;
-}
-
 }  // namespace
 
 void governor::act(const decision& d) {
-  if (options_.observes) return log_only(d);
+  if (options_.observes) return log_only(d, "evict", log_, would_do_);
   // A victim may go at once, and the governor before it sees that.
   if (!d.evictions.empty() && around_.remember) around_.remember(stands());
   std::vector<command> all;
@@ -48,11 +33,8 @@ void governor::act(const decision& d) {
     if (const auto at = records_.find(e.key); at != records_.end()) add_stop(at->second, all);
   }
   for (const auto& n : d.nominations) {
-    std::string victims;
-    for (const job_name& v : n.victims) victims.append(victims.empty() ? "" : ",").append(v);
     const auto at = records_.find(n.key);
-    log_("reserve",
-         {{"job", n.key}, {"user", at == records_.end() ? "" : at->second.is.user}, {"waits_for", victims}});
+    log_nomination(n, at == records_.end() ? "" : at->second.is.user, log_);
     if (at != records_.end()) dirty(at->second);
   }
   for (const auto& a : d.admissions) {
@@ -69,36 +51,11 @@ void governor::act(const decision& d) {
     if (at == records_.end()) continue;
     record& r = at->second;
     dirty(r);
-    const auto p = engine_->reservation_of(name);
-    if (p && p->first_start != r.told_start) {
-      r.told_start = p->first_start;
-      log_(p->gathers_since ? "gather" : "reserve",
-           {{"job", name},
-            {"user", r.is.user},
-            {p->gathers_since ? "until" : "start", time_text(p->first_start)}});
-    }
+    if (const auto p = engine_->reservation_of(name))
+      log_reservation(name, r.is.user, *p, r.told_start, log_);
   }
   add_explanations(all);
   carry_out(all);
-}
-
-/// The scheduler starts over with the next change, so only what is new is logged.
-void governor::log_only(const decision& d) {
-  std::set<job_name> would_do;
-  const auto is_new = [&](const job_name& name) {
-    would_do.insert(name);
-    return would_do_.count(name) == 0;
-  };
-  for (const auto& e : d.evictions) {
-    if (is_new(e.key)) log_("evict", {{"job", e.key}, {"would", "yes"}, {"why", e.text}});
-  }
-  for (const auto& a : d.admissions) {
-    if (is_new(a.key)) log_("release", {{"job", a.key}, {"would", "yes"}, {"nodes", names_of(a.where)}});
-  }
-  for (const auto& n : d.nominations) {
-    if (is_new(n.key)) log_("reserve", {{"job", n.key}, {"would", "yes"}});
-  }
-  if (!d.empty()) would_do_ = std::move(would_do);
 }
 
 void governor::evict(const decision::eviction& e) {

@@ -210,8 +210,6 @@ void governor::evaluate(record& r) {
   const job_report& j = r.is;
   if (!j.blocked.empty()) return wait_with(r, phase::not_ready, j.blocked);
   if (!j.what || !j.refused.empty()) return wait_with(r, phase::refused, j.refused);
-  std::string never = engine_->why_never(*j.what);
-  if (!never.empty()) return wait_with(r, phase::refused, std::move(never));
   facts what = *j.what;
   what.ready = std::max(what.ready, r.backs_off_until);
   if (!engine_->contains(j.name) || what != r.told) {
@@ -227,6 +225,8 @@ void governor::evaluate(record& r) {
                          ? "its request can't be counted"
                          : "the cluster has no place for it: " + engine_->why_no_place(what));
   }
+  if (std::string never = engine_->why_never(j.name); !never.empty())
+    return wait_with(r, phase::refused, std::move(never));
   if (what.ready <= now_.wall) {
     backing_off_.erase(j.name);
     return enter(r, phase::waiting);

@@ -116,8 +116,7 @@ class loop {
   explicit loop(daemon_options o)
       : options_(std::move(o)),
         who_(credentials_for(options_)),
-        // What was sent before a lease is over is answered before another one can have it.
-        server_(who_, {.request_timeout = 4000}),
+        server_(who_),
         host_(server_, options_.host),
         files_(options_.directory),
         orders_(options_.directory) {

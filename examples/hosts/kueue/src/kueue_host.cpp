@@ -144,8 +144,11 @@ class conditions {
 /// Server-side apply of a part of the status. With a version, only if the object still has it.
 [[nodiscard]] request apply_status(const json::object& workload, json::object status,
                                    std::string_view manager, std::string_view version) {
-  return patch_status_apply(workloads(), name_of(workload), std::move(status), manager, version,
-                            contested::taken);
+  request r = patch_status_apply(workloads(), name_of(workload), std::move(status), manager, version,
+                                 contested::taken);
+  // One that has lost its lease in the meantime must not be answered later.
+  r.timeout = 4000;
+  return r;
 }
 
 /// Kueue writes admissions by server-side apply under this name. What is applied under it is Kueue's to take
@@ -175,6 +178,30 @@ constexpr std::string_view kueue_manager = "kueue-admission";
   return names;
 }
 
+/// It runs with what it was admitted with, whatever it could have.
+[[nodiscard]] allot_governor::facts what_it_holds(const allot::lab::job_entry& j, std::uint64_t rank) {
+  allot_governor::facts f = allot_governor::facts_of(j, rank);
+  f.min_pods = 0;
+  const std::uint32_t runs = j.running_pods;
+  if (f.pods.total || runs >= f.pods.pods || runs == 0) return f;
+  if (f.sets.empty()) {
+    for (std::size_t d = 0; d < allot_governor::dimensions; ++d)
+      f.request[d] = allot::quantity::milli(f.request[d].in_milli() / f.pods.pods) * std::int64_t{runs};
+    f.pods.pods = runs;
+    return f;
+  }
+  std::uint32_t less = f.pods.pods - runs;
+  for (auto& s : f.sets) {
+    const std::uint32_t here = std::min(less, s.pods.pods - s.pods.fewest());
+    f.request -= s.request * std::int64_t{here};
+    s.pods.pods -= here;
+    s.pods.min_pods = 0;
+    less -= here;
+  }
+  f.pods.pods = runs;
+  return f;
+}
+
 /// Kueue's word for a preemption, in the condition Preempted.
 [[nodiscard]] std::string_view preemption_word(allot::relation how) {
   switch (how) {
@@ -196,26 +223,19 @@ constexpr std::string_view kueue_manager = "kueue-admission";
 
 }  // namespace
 
-/// The objects of a kind, as texts; those of Kueue without what its controllers count all the time.
+/// The objects of a kind, as texts.
 class kueue_host::configuration_handler final : public object_handler {
  public:
   configuration_handler(kueue_host& of, std::string kind) : of_(of), kind_(std::move(kind)) {}
   void on_set(json::object object) override {
     const std::string name = name_of(object).text();
     object["kind"] = kind_;
-    if (json::value* const meta = object.if_contains("metadata"); meta != nullptr && meta->is_object()) {
-      for (const char* key : {"managedFields", "resourceVersion", "generation"})
-        meta->get_object().erase(key);
-    }
-    const json::value* const status = object.if_contains("status");
-    const bool shares =
-        status != nullptr && status->is_object() && status->get_object().contains("fairSharing");
-    object.erase("status");
-    if (shares) object["status"] = json::object{{"fairSharing", json::object{}}};
     std::string text = json::serialize(object);
-    std::string& known = of_.configuration_[kind_][name];
-    if (known == text) return;
-    known = std::move(text);
+    std::string relevant = allot::lab::relevant_part(text);
+    described& known = of_.configuration_[kind_][name];
+    const bool is_same = known.relevant == relevant;
+    known = {std::move(text), std::move(relevant)};
+    if (is_same) return;
     of_.is_reread_ = true;
   }
   void on_gone(const object_name& name) override {
@@ -329,8 +349,8 @@ void kueue_host::reread_configuration() {
     return o ? *o : json::object{};
   };
   std::map<std::string, std::string> parent_of;
-  for (const auto& [name, text] : configuration_["Cohort"])
-    parent_of[name] = std::string{text_at(object_of(text), {"spec", "parentName"})};
+  for (const auto& [name, cohort] : configuration_["Cohort"])
+    parent_of[name] = std::string{text_at(object_of(cohort.text), {"spec", "parentName"})};
   const auto root_of = [&](std::string cohort) {
     for (std::size_t i = 0; i < parent_of.size(); ++i) {
       const auto up = parent_of.find(cohort);
@@ -339,20 +359,8 @@ void kueue_host::reread_configuration() {
     }
     return cohort;
   };
-  std::set<std::string> with_topology;
-  for (const auto& [name, text] : configuration_["ResourceFlavor"]) {
-    if (!text_at(object_of(text), {"spec", "topologyName"}).empty()) with_topology.insert(name);
-  }
-  of_topology_.clear();
-  for (const auto& [name, text] : configuration_["ClusterQueue"]) {
-    const json::object q = object_of(text);
-    for (const json::value& group : list_at(q, {"spec", "resourceGroups"})) {
-      if (!group.is_object()) continue;
-      for (const json::value& f : list_at(group.get_object(), {"flavors"})) {
-        if (f.is_object() && with_topology.count(std::string{text_at(f.get_object(), {"name"})}) != 0)
-          of_topology_.insert(name);
-      }
-    }
+  for (const auto& [name, queue] : configuration_["ClusterQueue"]) {
+    const json::object q = object_of(queue.text);
     const json::value* const meta = q.if_contains("metadata");
     const json::value* const labels =
         meta != nullptr && meta->is_object() ? meta->get_object().if_contains("labels") : nullptr;
@@ -365,7 +373,7 @@ void kueue_host::reread_configuration() {
   }
   std::vector<allot::lab::kueue_object> all;
   for (const auto& [what, objects] : configuration_) {
-    for (const auto& [name, text] : objects) all.push_back({what, name, text});
+    for (const auto& [name, o] : objects) all.push_back({what, name, o.text});
   }
   allot::lab::errors found;
   auto made =
@@ -444,8 +452,7 @@ std::optional<job_report> kueue_host::report(const std::string& name) {
       const bool leaves = r.job && r.job->phase == allot::lab::job_phase::evicting;
       j.at = leaves ? stage::leaving : is_true(w.object, "Admitted") ? stage::running : stage::starting;
       if (r.job) {
-        j.has = allot_governor::facts_of(*r.job, rank);
-        j.has->min_pods = 0;
+        j.has = what_it_holds(*r.job, rank);
         j.started = r.job->start;
         // Whoever admits there has the say.
         if (!is_served) j.has->preemptible = false;
@@ -456,7 +463,7 @@ std::optional<job_report> kueue_host::report(const std::string& name) {
     case kueue_standing::pending:
       if (const std::string checks = unready_checks(w.object); !checks.empty())
         j.blocked = "its admission checks have not agreed yet: " + checks;
-      if (is_served && of_topology_.count(r.cluster_queue) != 0)
+      if (is_served && r.has_topology)
         j.refused = "its ClusterQueue has flavors with a topology, which allot-kueue does not assign";
       break;
     case kueue_standing::inadmissible:

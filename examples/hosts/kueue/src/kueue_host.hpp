@@ -83,6 +83,12 @@ class kueue_host final : public allot_governor::host {
     std::string version;
   };
   struct kind;
+  /// What the quotas come from.
+  struct described {
+    std::string text;
+    /// By which it is compared.
+    std::string relevant;
+  };
 
   void set_workload(boost::json::object object);
   void reread_configuration();
@@ -105,11 +111,9 @@ class kueue_host final : public allot_governor::host {
   std::unique_ptr<reflector> watches_workloads_;
   event_writer events_;
   /// By kind, then name: the objects that the quotas come from.
-  std::map<std::string, std::map<std::string, std::string>, std::less<>> configuration_;
+  std::map<std::string, std::map<std::string, described>, std::less<>> configuration_;
   std::map<std::string, workload, std::less<>> workloads_;
   std::set<std::string, std::less<>> served_;
-  /// ClusterQueues that have flavors with a topology.
-  std::set<std::string, std::less<>> of_topology_;
   std::optional<allot::lab::kueue_cluster> cluster_;
   std::string quotas_text_;
   bool is_reread_ = true;

@@ -217,6 +217,32 @@ TEST_CASE("curl_server: watches give whole lines, and say how they ended") {
   CHECK(ask(server, {method::get, "/echo"}).status == 200);
 }
 
+TEST_CASE("curl_server: if nothing at all comes while a request waits, connections are made anew") {
+  const python_server s;
+  curl_options options;
+  options.request_timeout = 300;
+  curl_server server{plain(s), options};
+  const auto open = [&](const char* path) {
+    const ticket t = server.watch({method::get, path});
+    for (int i = 0; i < 100 && server.read(t).lines.empty(); ++i) server.perform(100);
+    return t;
+  };
+  const ticket lively = open("/watch/endless");
+  CHECK(ask(server, {method::get, "/slow"}).status == 0);
+  watch_reading r = server.read(lively);
+  CHECK(r.is_open);
+  CHECK_FALSE(r.is_over);
+  server.drop(lively);
+  const ticket silent = open("/watch/silent");
+  CHECK(server.read(silent).is_open);
+  CHECK(ask(server, {method::get, "/slow"}).status == 0);
+  r = server.read(silent);
+  CHECK(r.is_over);
+  CHECK(r.end.status == 200);
+  CHECK(r.end.problem.ends_with("the connection stands still"));
+  CHECK(ask(server, {method::get, "/echo"}).status == 200);
+}
+
 TEST_CASE("curl_server: waits for what comes, not longer, and not at all if something is there") {
   const python_server s;
   curl_server server{plain(s)};

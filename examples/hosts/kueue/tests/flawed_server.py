@@ -28,15 +28,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def chunks(self, *parts):
-        """Parts of a stream, after a pause each; None cuts the connection."""
+        """Parts of a stream, after a pause each; None cuts the connection, "silence" keeps it as it is."""
         self.send_response(200)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         for part in parts:
-            if part is None:
+            if part == "silence":
+                time.sleep(20)
+            elif part is None:
                 self.close_connection = True
                 return
-            self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
+            else:
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
             self.wfile.flush()
             time.sleep(0.03)
         self.wfile.write(b"0\r\n\r\n")
@@ -69,6 +72,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.answer(410, b'{"kind":"Status","code":410,"message":"too old"}')
         elif path == "/watch/long":
             self.chunks(*[b"x" * 100000] * 30)
+        elif path == "/watch/silent":
+            self.chunks(b'{"a":1}\n', "silence")
         elif path == "/watch/endless":
             self.chunks(b'{"a":1}\n', *[b"\n"] * 1000)
         else:

@@ -120,7 +120,7 @@ TEST_CASE("lease: a leader whose clock stands is still seen to renew") {
 
 TEST_CASE("lease: never two leaders, and always one once nothing goes wrong") {
   std::size_t handovers = 0;
-  allot_test::for_each_seed(allot_test::cases_to_try(200, 5000), [&](allot_test::random_source& random) {
+  allot_test::for_each_seed(allot_test::cases_to_try(200, 1500), [&](allot_test::random_source& random) {
     fake_api api{random.seed()};
     auto& f = api.faults;
     const auto rate = [&] { return random.one_in(2) ? 0 : static_cast<std::size_t>(random.between(2, 30)); };

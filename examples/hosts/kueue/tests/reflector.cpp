@@ -183,7 +183,7 @@ TEST_CASE("reflector: a watch that says nothing, not even a bookmark, is opened 
 }
 
 TEST_CASE("reflector: whatever goes wrong, in the end it has told what is there") {
-  allot_test::for_each_seed(allot_test::cases_to_try(150, 3000), [](allot_test::random_source& random) {
+  allot_test::for_each_seed(allot_test::cases_to_try(150, 1500), [](allot_test::random_source& random) {
     world w{random.seed(), {{}, {}, {}, random.between(1, 7), 20'000, random.seed()}};
     for (int i = 0; i < 8; ++i) w.api.set(pods, pod(i));
     auto& f = w.api.faults;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "config.hpp"
 
+#include "governor/src/config_text.hpp"
 #include "words.hpp"
 
 #include <boost/json.hpp>
@@ -16,6 +17,8 @@
 #include <utility>
 
 namespace allot_slurm {
+
+using allot_governor::changes_between;
 
 namespace json = boost::json;
 
@@ -238,34 +241,9 @@ config_reading parse_config(std::string text, const std::string& file) {
 }
 
 std::string changes_between(const config& before, const config& after) {
-  std::string text;
-  const auto add = [&](const std::string& what) { text.append(text.empty() ? "" : "; ").append(what); };
-  if (before.quotas.policy_name != after.quotas.policy_name)
-    add("policy " + before.quotas.policy_name + " -> " + after.quotas.policy_name);
-  const auto find = [](const config& in, const std::string& name) {
-    const auto& all = in.quotas.quotas;
-    const auto at = std::find_if(all.begin(), all.end(), [&](const auto& q) { return q.spec.name == name; });
-    return at == all.end() ? nullptr : &*at;
-  };
-  for (const auto& q : before.quotas.quotas) {
-    if (find(after, q.spec.name) == nullptr) add(q.spec.name + " is gone");
-  }
-  const bool same_resources = before.quotas.resources == after.quotas.resources;
-  if (!same_resources) add("other resources");
-  for (const auto& q : after.quotas.quotas) {
-    const auto* const old = find(before, q.spec.name);
-    if (old == nullptr) {
-      add(q.spec.name + " is new");
-      continue;
-    }
-    for (std::size_t d = 0; same_resources && d < after.quotas.resources.size(); ++d) {
-      if (old->spec.nominal[d] == q.spec.nominal[d]) continue;
-      add(q.spec.name + ' ' + after.quotas.resources[d] + ' ' + to_string(old->spec.nominal[d]) + " -> " +
-          to_string(q.spec.nominal[d]));
-    }
-  }
-  if (text.empty()) return before.text == after.text ? "nothing" : "settings other than nominal amounts";
-  return text;
+  const std::string text = changes_between(before.quotas, after.quotas);
+  if (!text.empty()) return text;
+  return before.text == after.text ? "nothing" : "settings other than nominal amounts";
 }
 
 config_reading read_config(const std::string& file) {

@@ -105,7 +105,8 @@ int run_daemon(const daemon_options& options) {
   surroundings around;
   around.log = [](const std::string& line) { std::cerr << line << std::endl; };
   around.groups = [&](const job& j) { return groups.of(j); };
-  if (events.is_open()) around.events = [&](const std::string& line) { events.add(line); };
+  const auto log_event = [&](const std::string& line) { events.add(line); };
+  if (events.is_open()) around.events = log_event;
   slurm_client slurm;
   state_files files{directory};
   cluster_settings settings;
@@ -161,6 +162,8 @@ int run_daemon(const daemon_options& options) {
         if (!options.observes) {
           if (const std::string why = events.open(again.value->slurm.events); !why.empty())
             it.log()("config", {{"why", why}});
+          it.log_events({});
+          if (events.is_open()) it.log_events(log_event);
         }
         it.reconfigure(std::move(*again.value));
       } else {

@@ -6,8 +6,8 @@
 
 #include "cluster.hpp"
 #include "config.hpp"
-#include "governor/src/clock.hpp"
 #include "governor/src/engine.hpp"
+#include "governor/src/host_clock.hpp"
 #include "governor/src/log.hpp"
 #include "governor/src/memory.hpp"
 #include "governor/src/snapshot.hpp"
@@ -87,6 +87,12 @@ class governor {
   void freeze(bool is_frozen);
   /// Releases a job at once, whatever the scheduler thinks of it; when it runs, it is taken over as it is.
   void start(const job_key& k, const std::string& by);
+
+  /// Takes the log of events, as `surroundings::events`, from the next scheduler on: a log begins with one.
+  void log_events(std::function<void(const std::string& line)> to) {
+    around_.events = {};
+    next_events_ = std::move(to);
+  }
 
   /// Another one was refused, for these reasons: the one before stays in force.
   void note_refused_config(const std::vector<std::string>& problems);
@@ -285,6 +291,7 @@ class governor {
   config config_;
   cluster& slurm_;
   surroundings around_;
+  std::function<void(const std::string& line)> next_events_{};
   bool observes_;
   decision_log log_;
   std::string cluster_name_{};
@@ -330,11 +337,8 @@ class governor {
   job_key next_to_check_{};
   /// What was logged in the last tick; for `observes`.
   std::set<std::string> would_do_;
-  /// What counts, and what the clocks say: the wall clock may be behind slurmctld's by at least so many
-  /// milliseconds.
+  host_clock clock_{};
   moment now_{};
-  moment own_{};
-  std::int64_t behind_by_ = 0;
   snapshot::totals totals_{};
   std::string refused_config_{};
   snapshot::cost last_{};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // What the scheduler decides becomes calls to Slurm.
 #include "governor.hpp"
+#include "governor/src/plan_log.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -15,12 +16,6 @@ constexpr std::int64_t retry_ms = 2000;
 constexpr std::int64_t answer_ms = 10'000;
 /// Bounds what one tick may cost slurmctld.
 constexpr std::size_t most_holds = 50;
-
-[[nodiscard]] std::string names_of(const std::vector<node_share>& where) {
-  std::string list;
-  for (const node_share& s : where) list.append(list.empty() ? "" : ",").append(s.node);
-  return list;
-}
 
 [[nodiscard]] std::uint64_t gpus_asked(const facts& f) {
   const auto gpus_of = [](const allot::gpu::pod_request& each, std::uint32_t pods) {
@@ -72,34 +67,13 @@ outcome governor::call_for_parts(record& r, std::string_view call, const part_ca
 }
 
 void governor::act(const decision& d) {
-  if (observes_) {
-    // The scheduler starts over with the next change, so only what is new is logged.
-    std::set<std::string> would_do;
-    for (const auto& e : d.evictions) {
-      would_do.insert(e.key);
-      if (would_do_.count(e.key) != 0) continue;
-      log_("warn", {{"job", e.key}, {"would", "yes"}, {"why", e.text}});
-    }
-    for (const auto& a : d.admissions) {
-      would_do.insert(a.key);
-      if (would_do_.count(a.key) != 0) continue;
-      log_("release", {{"job", a.key}, {"would", "yes"}, {"nodes", names_of(a.where)}});
-    }
-    for (const auto& r : d.nominations) {
-      would_do.insert(r.key);
-      if (would_do_.count(r.key) == 0) log_("reserve", {{"job", r.key}, {"would", "yes"}});
-    }
-    if (!d.empty()) would_do_ = std::move(would_do);
-    return;
-  }
+  if (observes_) return log_only(d, "warn", log_, would_do_);
   // A victim may die of the warning, and the governor before it sees that.
   if (!d.evictions.empty() && around_.remember) around_.remember(stands());
   for (const auto& e : d.evictions) evict(e);
   for (const auto& r : d.nominations) {
-    std::string victims;
-    for (const job_name& v : r.victims) victims.append(victims.empty() ? "" : ",").append(v);
     record* const by = find(r.key);
-    log_("reserve", {{"job", r.key}, {"user", by == nullptr ? "" : by->is.user}, {"waits_for", victims}});
+    log_nomination(r, by == nullptr ? "" : by->is.user, log_);
     if (by != nullptr) dirty(*by);
   }
   for (const auto& a : d.admissions) admit(a);
@@ -108,14 +82,7 @@ void governor::act(const decision& d) {
     if (known == nullptr) continue;
     record& r = *known;
     dirty(r);
-    const auto p = engine_->reservation_of(k);
-    if (p && p->first_start != r.told_start) {
-      r.told_start = p->first_start;
-      log_(p->gathers_since ? "gather" : "reserve",
-           {{"job", k},
-            {"user", r.is.user},
-            {p->gathers_since ? "until" : "start", time_text(p->first_start)}});
-    }
+    if (const auto p = engine_->reservation_of(k)) log_reservation(k, r.is.user, *p, r.told_start, log_);
   }
 }
 
@@ -139,12 +106,7 @@ void governor::admit(const decision::admission& a) {
   }
   std::vector<node_share> sent_to;
   if (!names_nodes) sent_to = a.where;
-  std::string borrows;
-  for (std::size_t d = 0; d < config_.quotas.resources.size(); ++d) {
-    if (a.borrows[d] == allot::quantity{}) continue;
-    borrows.append(borrows.empty() ? "" : ", ").append(to_string(a.borrows[d])).append(1, ' ');
-    borrows.append(config_.quotas.resources[d]);
-  }
+  const std::string borrows = borrowed_text(a.borrows, config_.quotas);
   const std::string lent =
       borrows.empty() ? "" : "; its quota borrows " + borrows + " for it, and may have to give that back";
   outcome o{outcome::kind::away, {}};

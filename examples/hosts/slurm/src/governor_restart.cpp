@@ -189,6 +189,7 @@ void governor::start_over() {
   engine_ = std::move(made).value();
   pool_like_.clear();
   for (const node& n : nodes_) pool_like_.emplace(pool_of(n), n);
+  if (next_events_) around_.events = std::exchange(next_events_, {});
   if (around_.events) around_.events(to_json(engine_->setup()));
   if (is_frozen_) tell({.is = event::kind::freeze});
   // Who is what, before anything is told.

@@ -480,15 +480,22 @@ def part_operator(part):
     checked = governor.call("check", "--config", governor.config_path)
     part.check(checked.returncode in (0, 1), f"check: {checked.returncode} {checked.stderr[:200]}")
 
+    good = governor.config
+    governor.configure(dict(good, slurm={key: value for key, value in good["slurm"].items() if key != "events"}))
     governor.start()
     part.check(part.runs([seen]), "then it is released")
+    # A log of events begins when the configuration names it.
+    events = good["slurm"]["events"]
+    part.check(not os.path.exists(events), "there is no log of events unless it is asked for")
+    governor.reload(good)
+    part.check(wait_for(lambda: os.path.exists(events) and read(events).startswith('{"begin":'), 6),
+               "a reload begins the log of events")
     # A second one.
     second = subprocess.run(observe(governor)[:1] + ["run", "--config", governor.config_path, "--ticks", "3"], check=False,
                             env=part.cluster.environment, capture_output=True, text=True, timeout=30)
     part.check(second.returncode not in (0, None), f"two governors do not both act: {second.returncode} {second.stderr[-300:]}")
 
     # Configurations that can't be: the old one stays.
-    good = governor.config
     for bad in ("", "{", "{}", json.dumps(dict(good, quotas=[])), json.dumps(dict(good, borow=1)), "\0" * 100,
                 json.dumps(dict(good, quotas=good["quotas"] + [dict(good["quotas"][1])])),
                 json.dumps(dict(good, slurm=dict(good["slurm"], accounts={"team-a": "gone"})))):

@@ -37,6 +37,8 @@ struct request {
   std::vector<std::pair<std::string, std::string>> query{};
   std::string content_type{};
   std::string body{};
+  /// After so many milliseconds there is no answer; 0: as the server has it.
+  instant timeout = 0;
 
   /// Path and query as HTTP wants them.
   [[nodiscard]] std::string target() const;

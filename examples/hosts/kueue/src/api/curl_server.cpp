@@ -67,11 +67,7 @@ class curl_server::connections {
   connections(credentials who, curl_options options) : who_(std::move(who)), options_(std::move(options)) {
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
       throw std::runtime_error{"libcurl can't be initialized"};
-    multi_ = curl_multi_init();
-    curl_multi_setopt(multi_, CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX);
-    curl_multi_setopt(multi_, CURLMOPT_MAX_CONCURRENT_STREAMS, 250L);
-    // Where there is no HTTP/2, as many connections are kept as are used at once.
-    curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, static_cast<long>(options_.at_once) + 64);
+    open();
     place();
   }
   connections(const connections&) = delete;
@@ -153,6 +149,8 @@ class curl_server::connections {
     bool is_over = false;
     /// There is something to take or read that the owner counts.
     bool is_unread = false;
+    /// What the owner had heard when it was started.
+    std::uint64_t heard_before = 0;
     std::string target;
     easy_handle easy{};
     header_list headers{};
@@ -168,12 +166,32 @@ class curl_server::connections {
   };
   using transfers = std::unordered_map<ticket, std::unique_ptr<transfer>, ticket_hash>;
 
+  void open() {
+    multi_ = curl_multi_init();
+    curl_multi_setopt(multi_, CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX);
+    curl_multi_setopt(multi_, CURLMOPT_MAX_CONCURRENT_STREAMS, 250L);
+    // Where there is no HTTP/2, as many connections are kept as are used at once.
+    curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, static_cast<long>(options_.at_once) + 64);
+  }
+
+  /// A connection that stands still is not noticed by TCP, and would be used for the next request again.
+  void open_anew() {
+    for (auto& [t, one] : all_) {
+      if (!one->easy) continue;
+      one->trouble = "the connection stands still";
+      finish(*one, CURLE_OPERATION_TIMEDOUT);
+    }
+    curl_multi_cleanup(multi_);
+    open();
+  }
+
   static std::size_t on_bytes(char* data, std::size_t, std::size_t size, void* user) {
     auto& one = *static_cast<transfer*>(user);
     return one.owner->receive(one, {data, size}) ? size : 0;
   }
 
   bool receive(transfer& one, std::string_view bytes) {
+    ++heard_;
     if (!one.is_watch || status_of(one) != 200) {
       if (one.answer.body.size() + bytes.size() > options_.longest_body) {
         one.trouble = "the answer has more than " + std::to_string(options_.longest_body) + " bytes";
@@ -221,14 +239,19 @@ class curl_server::connections {
     curl_multi_perform(multi_, &running);
     int left = 0;
     bool has_room = false;
+    bool stands_still = false;
     while (const CURLMsg* const m = curl_multi_info_read(multi_, &left)) {
       if (m->msg != CURLMSG_DONE) continue;
       const CURLcode code = m->data.result;
       transfer* one = nullptr;
       curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &one);
+      long sent = 0;
+      curl_easy_getinfo(m->easy_handle, CURLINFO_REQUEST_SIZE, &sent);
+      stands_still |= code == CURLE_OPERATION_TIMEDOUT && sent > 0 && one->heard_before == heard_;
       finish(*one, code);
       has_room = true;
     }
+    if (stands_still) open_anew();
     if (!has_room) return;
     start_queued();
     curl_multi_perform(multi_, &running);
@@ -241,6 +264,7 @@ class curl_server::connections {
     constexpr curl_off_t longest_s = 86'400;
     if (retry_s > 0) one.answer.retry_after = 1000 * std::min(retry_s, longest_s);
     one.answer.status = status_of(one);
+    if (code == CURLE_OK) ++heard_;
     if (code != CURLE_OK) {
       if (one.trouble.empty())
         one.trouble = one.error[0] != '\0' ? one.error.data() : curl_easy_strerror(code);
@@ -285,6 +309,7 @@ class curl_server::connections {
       idle_.pop_back();
     }
     if (!one.is_watch) ++under_way_;
+    one.heard_before = heard_;
     set_request(one);
     set_security(one.easy.get());
     curl_multi_add_handle(multi_, one.easy.get());
@@ -317,7 +342,8 @@ class curl_server::connections {
     set(easy, CURLOPT_SOCKOPTFUNCTION, &detect_dead_peers);
     set(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options_.connect_timeout));
     if (one.is_watch) return;
-    set(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(options_.request_timeout));
+    const instant timeout = one.what.timeout > 0 ? one.what.timeout : options_.request_timeout;
+    set(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(timeout));
     // Servers pack long answers only.
     set(easy, CURLOPT_ACCEPT_ENCODING, "gzip");
   }
@@ -386,6 +412,8 @@ class curl_server::connections {
   std::vector<easy_handle> idle_;
   std::size_t under_way_ = 0;
   std::size_t unread_ = 0;
+  /// Counts what comes, of anything.
+  std::uint64_t heard_ = 0;
 };
 
 curl_server::curl_server(credentials who, curl_options options)

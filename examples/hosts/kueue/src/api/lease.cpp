@@ -82,9 +82,7 @@ void lease::begin(const moment& now) {
 }
 
 void lease::read(const moment& now) {
-  asked_ = asked::current;
-  sent_ = now.steady;
-  under_way_ = server_.submit(get(leases(), options_.name));
+  send(asked::current, get(leases(), options_.name), now.steady);
 }
 
 void lease::write(const moment& now) {
@@ -101,16 +99,21 @@ void lease::write(const moment& now) {
   spec["leaseDurationSeconds"] = is_releasing_ ? 1 : (options_.duration + 999) / 1000;
   spec["renewTime"] = time;
   next["spec"] = std::move(spec);
-  asked_ = asked::write;
   has_written_ = true;
-  sent_ = now.steady;
   if (seen_.empty()) {
     next["spec"].get_object()["leaseTransitions"] = 0;
     next["metadata"] = {{"name", options_.name.name}, {"namespace", options_.name.space}};
-    under_way_ = server_.submit(create(leases(), std::move(next)));
-  } else {
-    under_way_ = server_.submit(replace(leases(), std::move(next)));
+    return send(asked::write, create(leases(), std::move(next)), now.steady);
   }
+  send(asked::write, replace(leases(), std::move(next)), now.steady);
+}
+
+void lease::send(asked what, request r, instant now) {
+  asked_ = what;
+  sent_ = now;
+  // There is time for another attempt.
+  r.timeout = options_.renew_deadline / 2;
+  under_way_ = server_.submit(std::move(r));
 }
 
 void lease::on_answer(const response& answer, instant now) {

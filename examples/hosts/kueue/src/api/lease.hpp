@@ -63,6 +63,7 @@ class lease {
   void begin(const moment& now);
   void read(const moment& now);
   void write(const moment& now);
+  void send(asked what, request r, instant now);
   void on_answer(const response& answer, instant now);
   void observe(boost::json::object current, instant now);
   /// What a process of the same identity wrote before is not ours.
