@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* three_teams = R"({
   "policy": {"preset": "POLICY"RESERVES},
-  "quotas": [{"name": "org"},
+  "quotas": [{"name": "org"OWNS},
              {"name": "a", "parent": "org", "nominal": {"gpu": A}},
              {"name": "b", "parent": "org", "nominal": {"gpu": 8}},
              {"name": "c", "parent": "org", "nominal": {"gpu": 8}}]
@@ -33,6 +33,8 @@ constexpr const char* three_teams = R"({
   };
   put("RESERVES", policy == "standard" ? R"(, "reservations": 1)" : "");
   put("POLICY", policy);
+  // There a parent's number contains its children's.
+  put("OWNS", policy == "runai" ? R"(, "nominal": {"gpu": 32})" : "");
   put("gpu\": A", "gpu\": " + std::to_string(of_a));
   auto reading = allot::lab::parse_quotas_file(text, "test", {});
   for (const std::string& p : reading.problems) MESSAGE(p);
@@ -238,7 +240,8 @@ void run_world(allot_test::random_source random, const std::string& policy, bool
         const job_name name = h.submit(1 + h.random(3), 1 + static_cast<std::uint32_t>(h.random(2)),
                                        sizes[h.random(4)], 5 + static_cast<std::int64_t>(h.random(60)));
         h.jobs.at(name).priority = static_cast<std::int64_t>(h.random(3));
-        h.jobs.at(name).preemptible = h.random(8) != 0;
+        // Who can't be evicted gets nothing that is lent.
+        h.jobs.at(name).preemptible = h.random(8) != 0 || h.gpus_of(h.jobs.at(name)) > 8;
         h.jobs.at(name).cant_run = h.random(12) == 0;
         h.jobs.at(name).cant_stop = h.random(12) == 0;
         all.insert(name);
