@@ -426,6 +426,16 @@ TEST_CASE("the policy is the caller's, or the one that the objects tell") {
   CHECK(make(two_flavors(), options).scenario().policy.preset == "standard");
   const std::string in_kb = "note: memory: counted in units of 1000 bytes, in which all amounts are exact";
   CHECK(make(two_flavors(), options).notes() == allot::vector<std::string>{in_kb});
+  // Who may pass whom is said by the policy, unless the queue asks for a strict order.
+  const auto says = [&](const char* policy, const char* strategy, std::string_view head) {
+    options.policy = policy;
+    const auto with = two_flavors(R"(, "queueingStrategy": ")" + std::string{strategy} + '"');
+    return make(with, options).text().find(head) != std::string_view::npos;
+  };
+  CHECK_FALSE(says(R"("standard")", "BestEffortFIFO", "best_effort"));
+  CHECK(says(R"({"preset": "kueue_fair"})", "BestEffortFIFO", "best_effort"));
+  CHECK(says("", "BestEffortFIFO", "best_effort"));
+  CHECK(says(R"("standard")", "StrictFIFO", "strict"));
   const kueue_cluster fair = make(two_flavors(R"(, "fairSharing": {"weight": "2"})"));
   CHECK(fair.scenario().policy.preset == "kueue_fair");
   CHECK(fair.notes() ==

@@ -242,6 +242,9 @@ void kueue_reader::write_configuration(std::string_view policy, json_writer& jso
   json.key("resources").begin_array();
   for (const std::string& d : names_.dimensions()) json.value(d);
   json.end_array();
+  // Policies of other systems say themselves who may pass whom: BestEffortFIFO is what Kueue fills in.
+  const auto names = [&](std::string_view preset) { return policy.find(preset) != std::string_view::npos; };
+  is_kueues_policy_ = policy.empty() || names(R"("kueue")") || names(R"("kueue_fair")");
   json.key("policy");
   if (policy.empty()) {
     json.value(uses_fair_sharing() ? "kueue_fair" : "kueue");
@@ -348,8 +351,10 @@ void kueue_reader::write_settings(const kueue_queue& q, json_writer& json) {
   if (!has_spec) return;
   const json_value spec = *has_spec;
   const auto text = [&](std::initializer_list<std::string_view> path) { return text_at(spec, path, found_); };
-  write_word(q, json, "head", text({"queueingStrategy"}), "spec.queueingStrategy",
-             {{"StrictFIFO", "strict"}, {"BestEffortFIFO", "best_effort"}});
+  if (const std::string strategy = text({"queueingStrategy"});
+      is_kueues_policy_ || strategy != "BestEffortFIFO")
+    write_word(q, json, "head", strategy, "spec.queueingStrategy",
+               {{"StrictFIFO", "strict"}, {"BestEffortFIFO", "best_effort"}});
   if (const auto preemption = find_path(spec, {"preemption"}, found_);
       preemption && expect_object(*preemption, found_)) {
     json.key("preempt").begin_object();

@@ -200,6 +200,7 @@ class kueue_reader {
   errors& found_;
   import_log& log_;
   kueue_options options_;
+  bool is_kueues_policy_ = true;
   objects_by_kind objects_;
   kueue_queues queues_;
   resource_names names_;

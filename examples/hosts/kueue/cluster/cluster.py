@@ -180,11 +180,13 @@ class Cluster:
         self.supervisor = Supervisor(self.directory if self.own else None, self.environment)
         self.start_part("etcd")
         self.start_part("apiserver")
-        for part in ("manager", "scheduler", "kwok"):
+        for part in ("scheduler", "kwok"):
             self.start_part(part, wait=False)
         # Kueue reads the definitions when it starts; whoever creates what its webhooks look at waits for it.
         kinds = self._post(self.path("crds.yaml"))
         self._wait("Kueue's kinds", lambda: self._kinds() == kinds, 30)
+        # The garbage collector looks for new kinds every half a minute only.
+        self.start_part("manager", wait=False)
         self.start_part("kueue", wait=False)
         self.create(*[node(name, self.gpus, self.labels(i)) for i, name in enumerate(self.names)])
         self._wait("kueue", lambda: self.answers("kueue"), 60)

@@ -15,7 +15,7 @@ import time
 
 from cluster import GPU, Cluster, ClusterError, Interrupted, flavor, interruptible, job, local_queue, named, priority_class
 from governor import Governor, bind_rights, governed_queue, set_queue, wait_for
-from watch import Watch
+from watch import Watch, quotas_of, workload_of
 
 # What each owns of the cohort's 128. Cohorts hold no Workloads: what belongs to no team is a ClusterQueue of the organisation.
 OWNS = {"organisation": 24, "team-b": 32, "team-c": 72}
@@ -71,20 +71,17 @@ class Story:
 
     def table(self):
         """From kubectl alone."""
-        queues = json.loads(self.cluster.kubectl("get", "clusterqueues", "-o", "json").stdout)["items"]
-        pods = json.loads(self.cluster.kubectl("get", "pods", "-A", "-o", "json").stdout)["items"]
-        runs = sum(int(pod["spec"]["containers"][0]["resources"]["requests"][GPU]) for pod in pods
+        get = lambda *what: json.loads(self.cluster.kubectl("get", *what, "-o", "json").stdout)["items"]
+        workloads = [workload_of(one) for one in get("workloads", "-A")]
+        print("\n  kubectl get clusterqueues,workloads      owns  in use  on loan  waiting")
+        for quota in quotas_of(get("clusterqueues"))[1:]:
+            name, owns = quota["name"], quota["nominal"]["gpu"]
+            used = sum(one.gpus for one in workloads if one.queue == name)
+            waiting = sum(one.state == "pending" and one.queue == name for one in workloads)
+            print(f"  {name:37} {owns:7}  {used:6}  {max(0, used - owns) or '':7}  {waiting or '':7}")
+        runs = sum(int(pod["spec"]["containers"][0]["resources"]["requests"][GPU]) for pod in get("pods", "-A")
                    if pod["spec"].get("nodeName") and pod["status"].get("phase") == "Running")
-        print("\n  kubectl get clusterqueues     owns  in use  on loan  waiting")
-        for one in queues:
-            name = one["metadata"]["name"]
-            told = one["status"]["flavorsUsage"][0]["resources"][0]
-            owns = one["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]["nominalQuota"]
-            # Those of a queue on Hold are no `pendingWorkloads` of its: Kueue's scheduler has nothing to do with them.
-            waiting = len(self.watch.pending(name))
-            loan = told.get("borrowed", "0")
-            print(f"  {name:25} {owns:>8}  {told['total']:>6}  {loan if loan != '0' else '':>7}  {waiting or '':>7}")
-        print(f"  {'kubectl get pods':25} {'':8}  {runs:6} of {NODES * GPUS} GPUs", flush=True)
+        print(f"  {'kubectl get pods':37} {'':7}  {runs:6} of {NODES * GPUS} GPUs", flush=True)
 
     def why(self, team, jobs):
         for one in jobs:
