@@ -420,6 +420,16 @@ TEST_CASE("the estimate of a workload is what its annotation says, or its maximu
   }
 }
 
+TEST_CASE("where quotas contain those below them, a cohort has what its queues have") {
+  const std::string of_all = R"(, "cohortName": "all")";
+  const objects both{flavor("f"), cluster_queue("q", {group({{"f", {{"cpu", "2"}}}})}, of_all),
+                     cluster_queue("r", {group({{"f", {{"cpu", "3"}}}})}, of_all)};
+  kueue_cluster_options options;
+  options.policy = "\"pai\"";
+  const auto cluster = make(both, options);
+  CHECK(cluster.scenario().quotas.front().spec.nominal[0] == quantity::whole(5));
+}
+
 TEST_CASE("the policy is the caller's, or the one that the objects tell") {
   kueue_cluster_options options;
   options.policy = "\"standard\"";

@@ -2,6 +2,7 @@
 #include "lab/import/kueue_cluster.hpp"
 
 #include "lab/io/json_reader.hpp"
+#include "lab/scenario/scenario_reader.hpp"
 
 #include <allot/lab/json_writer.hpp>
 
@@ -97,6 +98,23 @@ std::optional<kueue_cluster> kueue_cluster::make(std::span<const kueue_object> o
   return kueue_cluster{std::move(of)};
 }
 
+namespace {
+
+/// Whether under the policy, as a scenario says it, a parent's quota contains its children's.
+[[nodiscard]] bool has_inclusive_quotas(const std::string& policy) {
+  errors ignored;
+  const auto document = json_document::parse("the policy", policy, ignored);
+  if (!document) return false;
+  const json_value said = document->root();
+  const auto preset = said.is_object() ? said.find("preset") : std::optional{said};
+  if (!preset || !preset->is_string()) return false;
+  std::vector<quota_spec<max_resources>> tree{{.name = "parent"}, {.name = "child", .parent = "parent"}};
+  adapt_to_preset(preset->text(), tree);
+  return tree.front().inclusive;
+}
+
+}  // namespace
+
 void kueue_cluster::state::read(std::span<const kueue_object> objects, kueue_cluster_options options) {
   object_collector all;
   for (const kueue_object& o : objects) {
@@ -107,7 +125,8 @@ void kueue_cluster::state::read(std::span<const kueue_object> objects, kueue_clu
     all.add(documents.back()->root(), found, o.kind);
   }
   reader.emplace(all.take(),
-                 kueue_options{std::move(options.quota_check_strategy), true, std::move(options.serves)},
+                 kueue_options{std::move(options.quota_check_strategy), true, std::move(options.serves),
+                               has_inclusive_quotas(options.policy)},
                  found, log);
   reader->read_configuration();
   resource_names& names = reader->names();

@@ -177,6 +177,32 @@ void kueue_queues::read_local_queues() {
   }
 }
 
+void kueue_queues::sum_up() {
+  const auto add = [](vector<kueue_cell>& to, const vector<kueue_cell>& more) {
+    for (const kueue_cell& c : more) {
+      const auto same = std::find_if(to.begin(), to.end(), [&](const kueue_cell& own) {
+        return own.flavor == c.flavor && own.resource == c.resource;
+      });
+      if (same == to.end()) {
+        to.push_back({c.flavor, c.resource, c.nominal, std::nullopt, std::nullopt});
+      } else {
+        same->nominal += c.nominal;
+      }
+    }
+  };
+  // Each one's own, to everyone above it.
+  vector<vector<kueue_cell>> own;
+  for (const kueue_queue& q : queues_) own.push_back(q.cells);
+  const auto find_cohort = [&](const std::string& name) {
+    return std::find_if(queues_.begin(), queues_.end(),
+                        [&](const kueue_queue& q) { return q.is_cohort && q.name == name; });
+  };
+  for (std::size_t i = 0; i < queues_.size(); ++i) {
+    for (auto up = find_cohort(queues_[i].parent); up != queues_.end(); up = find_cohort(up->parent))
+      add(up->cells, own[i]);
+  }
+}
+
 const kueue_queue* kueue_queues::find(std::string_view name) const {
   const auto at = cluster_queues_.find(name);
   return at == cluster_queues_.end() ? nullptr : at->second;

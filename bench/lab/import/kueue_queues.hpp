@@ -78,6 +78,10 @@ class kueue_queues {
   /// them.
   void read(const kueue_flavors& flavors, resource_names& names);
 
+  /// From now on the nominal quota of a Cohort contains those of all below it, as policies want it whose
+  /// trees are inclusive.
+  void sum_up();
+
   /// Cohorts first, then ClusterQueues, each by age.
   [[nodiscard]] const vector<kueue_queue>& all() const noexcept { return queues_; }
   /// The ClusterQueue of that name; null if there is none.

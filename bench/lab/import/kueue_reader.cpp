@@ -67,6 +67,7 @@ void kueue_reader::read_configuration() {
   }
   flavors_.read(all("ResourceFlavor"), all("Topology"), found_);
   queues_.read(flavors_, names_);
+  if (options_.sums_up) queues_.sum_up();
   for (const kueue_queue& q : queues_.all()) {
     for (const kueue_cell& c : q.cells) {
       names_.add_amount(c.resource, c.nominal);

@@ -41,6 +41,8 @@ struct kueue_options {
   /// Whether the caller admits in Kueue's place in a ClusterQueue: then its stopPolicy Hold only keeps Kueue
   /// out. Workloads wait in no other. Without: those of all ClusterQueues are read as Kueue sees them.
   std::function<bool(std::string_view cluster_queue)> serves{};
+  /// Whether a Cohort's quota is to contain those below it: see `kueue_queues::sum_up`.
+  bool sums_up = false;
 };
 
 /// What becomes of a Workload.

@@ -71,6 +71,7 @@ void governor::take_in_machines(std::vector<machine_report> now) {
 }
 
 void governor::open_and_close() {
+  bool has_opened = false;
   for (const machine_report& m : machines_) {
     if (m.is_open == (closed_.count(m.is.name) == 0)) continue;
     m.is_open ? void(closed_.erase(m.is.name)) : void(closed_.insert(m.is.name));
@@ -80,6 +81,12 @@ void governor::open_and_close() {
     e.is = m.is_open ? event::kind::open : event::kind::close;
     e.node = m.is.name;
     tell(e);
+    has_opened = has_opened || m.is_open;
+  }
+  if (!has_opened) return;
+  // What could never start without these machines may do now.
+  for (auto& [name, r] : records_) {
+    if (r.at == phase::refused) evaluate(r);
   }
 }
 

@@ -34,7 +34,7 @@ constexpr const char* three_teams = R"({
   put("RESERVES", policy == "standard" ? R"(, "reservations": 1)" : "");
   put("POLICY", policy);
   // There a parent's number contains its children's.
-  put("OWNS", policy == "runai" ? R"(, "nominal": {"gpu": 32})" : "");
+  put("OWNS", policy == "runai" || policy == "pai" ? R"(, "nominal": {"gpu": 32})" : "");
   put("gpu\": A", "gpu\": " + std::to_string(of_a));
   auto reading = allot::lab::parse_quotas_file(text, "test", {});
   for (const std::string& p : reading.problems) MESSAGE(p);
