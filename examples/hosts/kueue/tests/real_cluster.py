@@ -118,7 +118,7 @@ class Part(Checks):
 
     # What is waited for
 
-    def states(self, names):
+    def told(self, names):
         told = [self.watch.jobs.get(name) for name in names]
         return [f"{one.job} {one.state} {one.why}".strip() if one else "unknown" for one in told]
 
@@ -129,7 +129,7 @@ class Part(Checks):
         """Admitted, or over."""
         begin = time.monotonic()
         done = self.watch.until(lambda now: all(name in now and now[name].state in ("admitted", "finished") for name in names), seconds)
-        self.check(done, f"{what}: {self.states(names)}")
+        self.check(done, f"{what}: {self.told(names)}")
         return time.monotonic() - begin
 
     def uses(self, queue, gpus, what, seconds=20):
@@ -139,7 +139,7 @@ class Part(Checks):
         """All that is expected ends, exactly once."""
         over = self.watch.until(lambda now: all(name in now and now[name].state == "finished" for name in self.expected), seconds, 0.3)
         left = [name for name in self.expected if name not in self.watch.jobs or self.watch.jobs[name].state != "finished"]
-        self.check(over, f"all jobs end: {self.states(left[:5])}, {len(left)} left")
+        self.check(over, f"all jobs end: {self.told(left[:5])}, {len(left)} left")
         self.ended_once()
 
     def ended_once(self):
@@ -212,7 +212,7 @@ def part_sharing(part):
     watch.idle(3)
     part.uses("team-b", 88, "b stays at its limit", 0)
     waiting = watch.pending("team-b")
-    part.check(len(waiting) == 3 and all(watch.jobs[one].why for one in waiting), f"why a Workload waits stands on it: {part.states(waiting)}")
+    part.check(len(waiting) == 3 and all(watch.jobs[one].why for one in waiting), f"why a Workload waits stands on it: {part.told(waiting)}")
     frozen = governor.call("freeze", "--directory", governor.directory, "--for", "1h")
     part.check(frozen.returncode == 0, f"freeze: {frozen.stdout} {frozen.stderr}")
     watch.idle(2)
@@ -336,12 +336,12 @@ def part_changes(part):
     gone, inactive = loans[0], loans[1]
     cluster.call("DELETE", f"{WORKLOADS}/{watch.jobs[gone].name}")
     old = watch.jobs[gone].uid
-    part.check(watch.until(lambda now: gone in now and now[gone].uid != old and now[gone].state == "admitted", 20), f"deleted, it comes again: {part.states([gone])}")
+    part.check(watch.until(lambda now: gone in now and now[gone].uid != old and now[gone].state == "admitted", 20), f"deleted, it comes again: {part.told([gone])}")
     path = f"{WORKLOADS}/{watch.jobs[inactive].name}"
     cluster.call("PATCH", path, {"spec": {"active": False}})
-    part.check(part.are("pending", [inactive]), f"deactivated, it stops: {part.states([inactive])}")
+    part.check(part.are("pending", [inactive]), f"deactivated, it stops: {part.told([inactive])}")
     watch.idle(3)
-    part.check(watch.jobs[inactive].state == "pending", f"and stays out: {part.states([inactive])}")
+    part.check(watch.jobs[inactive].state == "pending", f"and stays out: {part.told([inactive])}")
     cluster.call("PATCH", path, {"spec": {"active": True}})
     part.runs([inactive], "active again, it runs")
     part.delete(loans[2:4])
@@ -366,7 +366,7 @@ def part_changes(part):
     part.drain()
     watch.has_law = False
     watch.idle(3)
-    part.check(all(watch.jobs[one].state == "pending" for one in late + later if one in watch.jobs), f"without a queue nobody is admitted: {part.states(late + later)}")
+    part.check(all(watch.jobs[one].state == "pending" for one in late + later if one in watch.jobs), f"without a queue nobody is admitted: {part.told(late + later)}")
     part.check(part.governor.alive(), f"it goes on: {part.governor.text()[-500:]}")
     more = part.submit("team-b", 1, seconds=1)
     part.delete(loans)
@@ -481,6 +481,8 @@ def part_observe(part):
         wrote = lambda: read(log).count("\n")
         versions = lambda: {one["metadata"]["name"]: one["metadata"]["resourceVersion"] for one in part.cluster.list(WORKLOADS)}
         part.check(wait_for(lambda: len(part.governor.log("release")) >= 11, 20), f"it logs what it would do: {part.governor.text()[-500:]}")
+        # Kueue has something to say of new Workloads, once.
+        watch.idle(3)
         before = versions()
         watch.idle(5)
         part.check(wrote() == 0 and versions() == before, f"nothing is written: {read(log)[:600]}")
