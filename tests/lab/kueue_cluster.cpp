@@ -427,7 +427,7 @@ TEST_CASE("where quotas contain those below them, a cohort has what its queues h
   kueue_cluster_options options;
   options.policy = "\"pai\"";
   const auto cluster = make(both, options);
-  CHECK(cluster.scenario().quotas.front().spec.nominal[0] == quantity::whole(5));
+  CHECK(cluster.scenario().quotas.front().spec.nominal[0] == allot::quantity::whole(5));
 }
 
 TEST_CASE("the policy is the caller's, or the one that the objects tell") {

@@ -162,8 +162,8 @@ class made_up_kueue {
   }
   void set_condition(json::object& o, std::string_view type, bool is, std::string_view reason) const {
     json::array all = conditions_of(o);
-    const auto same =
-        std::find_if(all.begin(), all.end(), [&](const json::value& c) { return c.at("type").as_string() == type; });
+    const auto same = std::find_if(all.begin(), all.end(),
+                                   [&](const json::value& c) { return c.at("type").as_string() == type; });
     json::object c{{"type", type},
                    {"status", is ? "True" : "False"},
                    {"reason", reason},
