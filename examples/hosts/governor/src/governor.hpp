@@ -112,6 +112,8 @@ class governor {
     std::string reason{};
     std::optional<allot::relation> leaves_how{};
     bool is_dirty = false;
+    /// Since it was told last.
+    bool is_untried = true;
     /// The first reserved start that was logged.
     allot::instant told_start = allot::without_end;
   };

@@ -51,6 +51,13 @@ void governor::act(const decision& d) {
     if (at == records_.end()) continue;
     record& r = at->second;
     dirty(r);
+    // Once it was tried: before that a policy may not know what there is.
+    if (std::exchange(r.is_untried, false)) {
+      if (std::string never = engine_->why_never(name); !never.empty()) {
+        wait_with(r, phase::refused, std::move(never));
+        continue;
+      }
+    }
     if (const auto p = engine_->reservation_of(name))
       log_reservation(name, r.is.user, *p, r.told_start, log_);
   }

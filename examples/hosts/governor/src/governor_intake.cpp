@@ -225,6 +225,7 @@ void governor::evaluate(record& r) {
     e.key = j.name;
     e.what = r.told = what;
     tell(e);
+    r.is_untried = true;
   }
   if (!engine_->contains(j.name)) {
     return wait_with(r, phase::refused,
@@ -232,8 +233,6 @@ void governor::evaluate(record& r) {
                          ? "its request can't be counted"
                          : "the cluster has no place for it: " + engine_->why_no_place(what));
   }
-  if (std::string never = engine_->why_never(j.name); !never.empty())
-    return wait_with(r, phase::refused, std::move(never));
   if (what.ready <= now_.wall) {
     backing_off_.erase(j.name);
     return enter(r, phase::waiting);

@@ -188,6 +188,7 @@ void governor::start_over() {
   }
   for (record* const r : waiting) {
     if (engine_->contains(r->is.name)) r->at = phase::waiting;
+    r->is_untried = true;
     evaluate(*r);
   }
 }

@@ -404,6 +404,8 @@ void kueue_host::reread_configuration() {
 
 result kueue_host::poll(allot_governor::changes& to) {
   if (!is_synced()) return {result::kind::away, problem()};
+  // What is known may be out of date: what has changed is told when that is over.
+  if (watches_workloads_->stale_since()) return {result::kind::away, watches_workloads_->problem()};
   if (is_reread_) reread_configuration();
   if (!cluster_) return {result::kind::away, problem()};
   if (std::exchange(are_quotas_news_, false)) {
@@ -419,8 +421,6 @@ result kueue_host::poll(allot_governor::changes& to) {
     if (auto j = report(name)) to.jobs.push_back(std::move(*j));
   }
   for (const std::string& name : std::exchange(gone_, {})) to.gone.push_back(name);
-  // What has been known before a problem may be out of date, and writes name the version that they change.
-  if (watches_workloads_->stale_since()) return {result::kind::away, watches_workloads_->problem()};
   return {};
 }
 
