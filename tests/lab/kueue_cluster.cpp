@@ -223,6 +223,12 @@ TEST_CASE("what becomes of a workload") {
     all.push_back(cluster_queue("inactive", {group({{"plain", {{"cpu", "8"}}}})}, "",
                                 R"("conditions": [)" + condition("Active", "False", "Terminating") + "]"));
     all.push_back(local_queue("inactive", "inactive"));
+    text_object leaving = cluster_queue("leaving", {group({{"plain", {{"cpu", "8"}}}})});
+    const std::string meta = R"("metadata": {)";
+    leaving.text.replace(leaving.text.find(meta), meta.size(),
+                         meta + R"("deletionTimestamp": "2026-05-01T11:00:00Z", )");
+    all.push_back(leaving);
+    all.push_back(local_queue("leaving", "leaving"));
     all.push_back(
         cluster_queue("ghost", {group({{"plain", {{"cpu", "8"}}}}), group({{"gone", {{gpu, "8"}}}})}));
     all.push_back(local_queue("ghost", "ghost"));
@@ -258,6 +264,8 @@ TEST_CASE("what becomes of a workload") {
     is(read(w), kueue_standing::stopped, "it waits in a LocalQueue whose stopPolicy is Hold");
     w.queue = "stopped";
     is(read(w), kueue_standing::stopped, "it waits in a ClusterQueue whose stopPolicy is Hold");
+    w.queue = "leaving";
+    is(read(w), kueue_standing::stopped, "it waits in the ClusterQueue leaving: it is being deleted");
     w.queue = "inactive";
     is(read(w), kueue_standing::stopped,
        "it waits in the ClusterQueue inactive: it is not Active (Terminating)");

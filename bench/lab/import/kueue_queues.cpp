@@ -72,6 +72,7 @@ void kueue_queues::read_queue(const kubernetes_object& o, bool is_cohort, resour
   if (active && !active->is_true && !is_that_it_stopped) {
     q.inactive = "it is not Active" + (active->reason.empty() ? "" : " (" + active->reason + ')');
   }
+  if (find_path(o.value, {"metadata", "deletionTimestamp"}, found_)) q.inactive = "it is being deleted";
   read_checks(o, q);
   queues_.push_back(std::move(q));
 }

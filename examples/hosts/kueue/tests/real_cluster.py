@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """allot-kueue on real Kubernetes clusters with the real Kueue, seen from outside: what counts is what the API server says.
 
-    python3 real_cluster.py [--seed N] [--keep DIR] [PART...]    the parts, two at a time; or those named
+    python3 real_cluster.py [--seed N] [--keep DIR] [PART...]    the parts, three at a time; or those named
     python3 real_cluster.py --soak [--jobs 5000]                 many short jobs of five teams
 
 The last line is "N passed, N failed".
@@ -535,9 +535,12 @@ def part_import(part):
         # Without its flavor a ClusterQueue is inactive; with it, all of a cohort are active at the same time.
         preempts, name = number % 2 == 1, f"s{number}"
         queues = [f"{name}-{i}" for i in range(chance.randint(1, 4))]
+        # From the end: those of what runs, then, in states with preemptions mostly higher ones, those of what waits.
         priorities = chance.sample(range(100), 40)
+        if preempts and chance.random() < 0.8:
+            priorities.sort(reverse=True)
         for queue in queues:
-            one = cluster_queue(queue, chance.choice([4, 8, 16]), cohort=name, hold=False, flavors=[name])
+            one = cluster_queue(queue, chance.choice([4, 8, 16, 24]), cohort=name, hold=False, flavors=[name])
             one["spec"]["preemption"] = {
                 "reclaimWithinCohort": chance.choice(["Never", "LowerPriority", "Any"]) if preempts else "Never",
                 "withinClusterQueue": chance.choice(["Never", "LowerPriority", "LowerOrNewerEqualPriority"]) if preempts else "Never"}
@@ -547,7 +550,7 @@ def part_import(part):
             cluster.create(one, local_queue(queue))
         law = Law(quotas_of([cluster.call("GET", f"/apis/{GROUP}/clusterqueues/{queue}") for queue in queues]))
         used = collections.Counter()
-        for i in range(chance.randint(0, 8)):
+        for i in range(chance.randint(6, 12) if preempts else chance.randint(0, 8)):
             queue, pods, gpus = chance.choice(queues), chance.randint(1, 4), chance.choice([1, 2, 4])
             after = used + collections.Counter({queue: pods * gpus})
             if not law.shortfalls(after):
@@ -648,8 +651,8 @@ def main():
     parser.add_argument("--soak", action="store_true")
     parser.add_argument("--jobs", type=int, default=5000, help="of the soak")
     parser.add_argument("--kills", type=int, default=5, help="of the governor, in the part killed")
-    parser.add_argument("--states", type=int, default=100, help="of the part import")
-    parser.add_argument("--at-once", type=int, default=2)
+    parser.add_argument("--states", type=int, default=60, help="of the part import")
+    parser.add_argument("--at-once", type=int, default=3)
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     options = parser.parse_args()
     unknown = [name for name in options.parts if f"part_{name}" not in globals()]
