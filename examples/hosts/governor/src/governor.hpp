@@ -104,6 +104,8 @@ class governor {
     bool was_evicted = false;
     /// Since it was told to start.
     bool has_run = false;
+    /// Nobody knows whether it was told to start.
+    bool is_in_doubt = false;
     /// On the wall clock: since when it waits, and before when it is not tried.
     milliseconds waits_since = 0;
     milliseconds backs_off_until = 0;

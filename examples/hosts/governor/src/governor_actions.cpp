@@ -129,6 +129,12 @@ void governor::carry_out(std::vector<command>& all) {
 
 void governor::note_start(record& r, const command& c) {
   const job_name& name = r.is.name;
+  // What may have been started keeps its share until the host knows.
+  r.is_in_doubt = c.result.is == outcome::kind::away;
+  if (r.is_in_doubt) {
+    log_("release", {{"job", name}, {"failed", c.result.text}});
+    return enter(r, phase::released);
+  }
   if (c.result) {
     enter(r, phase::released);
     ++totals_.released;
@@ -141,8 +147,7 @@ void governor::note_start(record& r, const command& c) {
                             {"nodes", names_of(c.admission.where)},
                             {"borrows", c.borrows}});
   }
-  // As far as can be known it has not been started: it waits again. If it runs all the same, it is adopted.
-  if (c.result.is == outcome::kind::away) return give_back(r);
+  // It waits again. If it runs all the same, it is adopted.
   log_("release", {{"job", name}, {"failed", c.result.text}});
   const bool is_refused = c.result.is == outcome::kind::refused;
   if (is_refused) ++totals_.failed_starts;

@@ -139,6 +139,10 @@ void governor::take_in_foreign(record& r) {
 
 /// It had its share, and waits again.
 void governor::take_in_ended_run(record& r) {
+  if (std::exchange(r.is_in_doubt, false) && r.at == phase::released) {
+    give_back(r);
+    return evaluate(r);
+  }
   const bool never_ran = r.at == phase::released || (r.at == phase::leaving && !r.has_run);
   if (r.at == phase::leaving || r.has_run) {
     log_("left", {{"job", r.is.name}, {"restarts", std::to_string(r.is.restarts)}});
@@ -162,6 +166,7 @@ void governor::take_in_ended_run(record& r) {
 /// It starts, runs or leaves.
 void governor::take_in_holding(record& r) {
   const job_report& j = r.is;
+  r.is_in_doubt = false;
   if (!has_share(r)) {
     ++totals_.ran_unasked;
     adopt(r, true);

@@ -20,7 +20,8 @@ namespace allot_governor {
 struct outcome {
   enum class kind : std::uint8_t {
     done,
-    /// The host does not answer: nobody knows whether it was done.
+    /// The host does not answer: nobody knows whether it was done. Once the host does know, it reports the
+    /// job.
     away,
     /// The job is not, or no longer, in a state that allows it. What it is now will be reported.
     too_late,

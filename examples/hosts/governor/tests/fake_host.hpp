@@ -188,6 +188,7 @@ class fake_host final : public host {
       if (!is_lost || had_effect) carry_out(c);
       if (is_lost) c.result = {outcome::kind::away, "the answer was lost"};
       if (is_lost) c.after.reset();
+      if (is_lost) changed_.insert(c.job->name);
     }
   }
 

@@ -402,6 +402,29 @@ void kueue_host::reread_configuration() {
   for (const auto& [name, w] : workloads_) changed_.insert(name);
 }
 
+/// What became of writes without an answer.
+void kueue_host::ask_after_doubtful() {
+  std::vector<request> requests;
+  std::vector<std::string> of;
+  for (const std::string& name : std::exchange(in_doubt_, {})) {
+    const auto at = workloads_.find(name);
+    if (at == workloads_.end()) continue;
+    of.push_back(name);
+    requests.push_back(get(workloads(), name_of(at->second.object)));
+  }
+  const std::vector<response> answers = ask(server_, std::move(requests));
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    outcome o = outcome_of(answers[i]);
+    if (o) set_workload(std::move(o.object));
+    // One that is gone the watch tells.
+    if (o || o.is == outcome::kind::not_found) {
+      changed_.insert(of[i]);
+    } else {
+      in_doubt_.insert(of[i]);
+    }
+  }
+}
+
 result kueue_host::poll(allot_governor::changes& to) {
   if (!is_synced()) return {result::kind::away, problem()};
   // What is known may be out of date: what has changed is told when that is over.
@@ -417,7 +440,10 @@ result kueue_host::poll(allot_governor::changes& to) {
       problem_ = reading.problems.front();
     }
   }
+  ask_after_doubtful();
   for (const std::string& name : std::exchange(changed_, {})) {
+    // Before that it is as it was.
+    if (in_doubt_.count(name) != 0) continue;
     if (auto j = report(name)) to.jobs.push_back(std::move(*j));
   }
   for (const std::string& name : std::exchange(gone_, {})) to.gone.push_back(name);
@@ -566,6 +592,7 @@ void kueue_host::take_answer(command& c, const response& answer) {
     case is::away:
     case is::too_many_requests:
       c.result = {result::kind::away, o.text};
+      in_doubt_.insert(c.job->name);
       return;
     default:
       c.result = {result::kind::refused, o.text};

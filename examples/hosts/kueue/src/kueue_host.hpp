@@ -95,6 +95,7 @@ class kueue_host final : public allot_governor::host {
   [[nodiscard]] bool serves(std::string_view cluster_queue) const {
     return served_.count(cluster_queue) != 0;
   }
+  void ask_after_doubtful();
   [[nodiscard]] std::optional<allot_governor::job_report> report(const std::string& name);
   [[nodiscard]] boost::json::object waiting(bool is, std::string_view reason, std::string message,
                                             const boost::json::object& w) const;
@@ -121,6 +122,8 @@ class kueue_host final : public allot_governor::host {
   std::string problem_;
   std::vector<std::string> notes_;
   std::set<std::string> changed_;
+  /// Written, and not answered.
+  std::set<std::string> in_doubt_;
   std::set<std::string> gone_;
   std::set<std::string> to_tidy_;
   moment now_{};
