@@ -130,6 +130,8 @@ TEST_CASE("what was evicted as its last pods succeeded is admitted, even if noth
   json::object o = w.kueue.object(done);
   o["status"] = json::object{{"reclaimablePods", {{{"name", "main"}, {"count", 2}}}}};
   w.kueue.api.set(workloads, o);
+  // Its pods are over: it holds nothing.
+  w.kueue.jobs.at(done).gpus = 0;
   w.ticks(20);
   CHECK(w.kueue.jobs.at(done).ends == 1);
   CHECK(std::all_of(w.kueue.jobs.begin(), w.kueue.jobs.end(),
