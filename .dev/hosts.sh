@@ -130,7 +130,7 @@ run_kueue() {
   [ "$what" != test ] || needs test
   configure release
   case $what in
-    test) build release allot_kueue allot_kueue_tests ;;
+    test) build release allot allot_kueue allot_kueue_tests ;;
     *) build release allot_kueue ;;
   esac
   case $what in

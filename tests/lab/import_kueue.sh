@@ -138,8 +138,8 @@ becomes < <(
   # What Kueue writes for every Job whose pods have an index.
   work index both "$(pods m 1 1 '' '"topologyRequest": {"podIndexLabel": "batch.kubernetes.io/job-completion-index"}')"
 )
-jobs_are '*"n/plain"*"flavors": \["any"\]*' '*"n/index"*"flavors": \["any"\]*' '*"n/rack"*"flavors": \["tas"\]*' '*"n/block"*"(inadmissible)": 1*' \
-  '*"n/implied"*"request": {"gpu": 1}, "flavors": \[{"resources": \["gpu"\], "flavors": \["tas"\]}\]*'
+jobs_are '*"n/plain"*"flavors": \["any"\]*' '*"n/rack"*"flavors": \["tas"\]*' '*"n/block"*"(inadmissible)": 1*' \
+  '*"n/implied"*"request": {"gpu": 1}, "flavors": \[{"resources": \["gpu"\], "flavors": \["tas"\]}\]*' '*"n/index"*"flavors": \["any"\]*'
 notes 'Workload n/rack: spec.podSets[].topologyRequest.required is not carried over: its pods may stand anywhere here' \
   'Workload n/block: is not admitted: no flavor for nvidia.com/gpu admits its pod set m: tas: its topology t has no level block; any: it has no topology, and its pods ask for one'
 

@@ -503,6 +503,12 @@ std::optional<job_report> kueue_host::report(const std::string& name) {
     case kueue_standing::not_served:
       j.is_governed = false;
       break;
+    case kueue_standing::no_pods:
+      // It needs nothing, and nobody need decide: see `tidying`.
+      j.blocked = r.why;
+      if (is_served) to_tidy_.insert(name);
+      if (is_true(w.object, "QuotaReserved")) j.at = stage::ended;
+      break;
     default:
       j.blocked = r.why;
       break;
@@ -535,31 +541,37 @@ std::optional<request> kueue_host::request_for(const command& c, std::string& pr
          {waiting(true, c.why.latest_start ? "Reserved" : "Waiting", cut(c.why.for_users), w.object)}}};
     return apply_status(w.object, std::move(status), options_.name, {});
   }
-  conditions say{w.object, now_};
-  json::object status = kept_status(w.object);
-  const std::string& queue = c.job->account;
   if (c.is == command::kind::start) {
     allot::pods_by_set pods{};
     pods[0] = c.admission.pods;
     std::copy(c.admission.pods_of_sets.begin(), c.admission.pods_of_sets.end(), pods.begin());
-    const auto assigned = cluster_->assign(w.text, c.admission.pick, pods, now_.wall);
-    if (!assigned) {
-      problem = "it has changed since it was read";
-      return std::nullopt;
-    }
-    allot::lab::json_writer text;
-    allot::lab::write_assignments({assigned->data(), assigned->size()}, text);
-    status["admission"] =
-        json::object{{"clusterQueue", queue}, {"podSetAssignments", json::parse(text.text())}};
-    say.set("QuotaReserved", true, "QuotaReserved",
-            "Quota reserved in ClusterQueue " + queue + " by " + options_.name);
-    say.set("Admitted", true, "Admitted", "The workload is admitted");
-    for (const char* const type : {"Evicted", "Preempted"}) say.end(type, "QuotaReserved");
-  } else {
-    const std::string message = cut(c.why.for_users);
-    say.set("Evicted", true, "Preempted", message);
-    say.set("Preempted", true, preemption_word(c.how), message);
+    auto r = admission(w, c.job->account, c.admission.pick, pods);
+    if (!r) problem = "it has changed since it was read";
+    return r;
   }
+  conditions say{w.object, now_};
+  json::object status = kept_status(w.object);
+  const std::string message = cut(c.why.for_users);
+  say.set("Evicted", true, "Preempted", message);
+  say.set("Preempted", true, preemption_word(c.how), message);
+  status["conditions"] = say.take();
+  return apply_status(w.object, std::move(status), kueue_manager, w.version);
+}
+
+std::optional<request> kueue_host::admission(const workload& w, const std::string& queue,
+                                             const allot::flavor_pick& pick, const allot::pods_by_set& pods) {
+  const auto assigned = cluster_->assign(w.text, pick, pods, now_.wall);
+  if (!assigned) return std::nullopt;
+  allot::lab::json_writer text;
+  allot::lab::write_assignments({assigned->data(), assigned->size()}, text);
+  conditions say{w.object, now_};
+  json::object status = kept_status(w.object);
+  status["admission"] =
+      json::object{{"clusterQueue", queue}, {"podSetAssignments", json::parse(text.text())}};
+  say.set("QuotaReserved", true, "QuotaReserved",
+          "Quota reserved in ClusterQueue " + queue + " by " + options_.name);
+  say.set("Admitted", true, "Admitted", "The workload is admitted");
+  for (const char* const type : {"Evicted", "Preempted"}) say.end(type, "QuotaReserved");
   status["conditions"] = say.take();
   return apply_status(w.object, std::move(status), kueue_manager, w.version);
 }
@@ -630,8 +642,13 @@ void kueue_host::carry_out(std::span<command> all) {
   for (std::size_t i = 0; i < answers.size(); ++i) take_answer(*of[i], answers[i]);
 }
 
-std::optional<request> kueue_host::tidying(const workload& w) const {
-  if (!is_true(w.object, "QuotaReserved")) return std::nullopt;
+std::optional<request> kueue_host::tidying(const workload& w) {
+  if (!is_true(w.object, "QuotaReserved")) {
+    // Evicted as its last pods succeeded: its Job ends when it goes on.
+    const allot::lab::kueue_reading r = cluster_->read(w.text, now_.wall);
+    if (r.standing != kueue_standing::no_pods || !unready_checks(w.object).empty()) return std::nullopt;
+    return admission(w, r.cluster_queue, {}, {});
+  }
   if (!is_true(w.object, "Evicted")) {
     if (!is_true(w.object, waiting_condition)) return std::nullopt;
     // Not with the admission: a condition that two managers apply can be removed by neither, and Kueue could

@@ -69,8 +69,9 @@ class kueue_host final : public allot_governor::host {
 
   [[nodiscard]] allot_governor::outcome poll(allot_governor::changes& to) override;
   void carry_out(std::span<allot_governor::command> all) override;
-  /// Writes what follows from what there is: who is admitted no longer waits, and who was evicted and has no
-  /// controller holds nothing. For after a poll, by one that acts.
+  /// Writes what follows from what there is: who is admitted no longer waits, who was evicted and has no
+  /// controller holds nothing, and who needs nothing any more is admitted. For after a poll, by one that
+  /// acts.
   void tidy();
 
  private:
@@ -101,7 +102,10 @@ class kueue_host final : public allot_governor::host {
                                             const boost::json::object& w) const;
   [[nodiscard]] std::optional<request> request_for(const allot_governor::command& c, std::string& problem);
   void take_answer(allot_governor::command& c, const response& answer);
-  [[nodiscard]] std::optional<request> tidying(const workload& w) const;
+  [[nodiscard]] std::optional<request> admission(const workload& w, const std::string& queue,
+                                                 const allot::flavor_pick& pick,
+                                                 const allot::pods_by_set& pods);
+  [[nodiscard]] std::optional<request> tidying(const workload& w);
   void tell_event(const workload& w, std::string_view type, std::string_view reason,
                   std::string_view message);
 

@@ -122,6 +122,22 @@ TEST_CASE("workloads are admitted, borrow, give back and say why they wait") {
   w.replays();
 }
 
+TEST_CASE("what was evicted as its last pods succeeded is admitted, even if nothing is free") {
+  world w;
+  for (int i = 0; i < 4; ++i) w.kueue.submit("a", 1, 8, 1'000'000);
+  w.ticks(6);
+  const std::string done = w.kueue.submit("b", 2, 4, 1000, -1);
+  json::object o = w.kueue.object(done);
+  o["status"] = json::object{{"reclaimablePods", {{{"name", "main"}, {"count", 2}}}}};
+  w.kueue.api.set(workloads, o);
+  // Its pods are over: it holds nothing.
+  w.kueue.jobs.at(done).gpus = 0;
+  w.ticks(20);
+  CHECK(w.kueue.jobs.at(done).ends == 1);
+  CHECK(std::all_of(w.kueue.jobs.begin(), w.kueue.jobs.end(),
+                    [](const auto& j) { return j.second.evictions == 0; }));
+}
+
 TEST_CASE("an idle cluster sees no write") {
   world w;
   for (int i = 0; i < 12; ++i) w.kueue.submit(i % 2 == 0 ? "a" : "b", 1, 8, 100'000'000);
