@@ -78,16 +78,11 @@ constexpr std::string_view kueue_version = "kueue.x-k8s.io/v1beta2";
   return n;
 }
 
-/// The first digits of its uid: that tells jobs apart that came in the same second, whoever asks.
-[[nodiscard]] std::uint64_t rank_of(std::string_view uid) {
-  std::uint64_t n = 0;
-  std::string digits;
-  for (const char c : uid) {
-    if (c != '-') digits += c;
-  }
-  digits.resize(std::min<std::size_t>(digits.size(), 16));
-  std::from_chars(digits.data(), digits.data() + digits.size(), n, 16);
-  return n;
+/// The order of their submission, in seconds as the API has it; in a second the first digits of their uids.
+[[nodiscard]] std::uint64_t rank_of(instant submitted, std::string_view uid) {
+  std::uint32_t digits = 0;
+  std::from_chars(uid.data(), uid.data() + std::min<std::size_t>(uid.size(), 8), digits, 16);
+  return static_cast<std::uint64_t>(submitted / 1000) << 32U | digits;
 }
 
 /// Conditions as they will be: all that are there but our own, which is applied under our own name.
@@ -467,7 +462,7 @@ std::optional<job_report> kueue_host::report(const std::string& name) {
   }
   if (is_true(w.object, waiting_condition))
     j.said = text_at(*condition(w.object, waiting_condition), {"message"});
-  const std::uint64_t rank = rank_of(j.uid);
+  const std::uint64_t rank = r.job ? rank_of(r.job->submit, j.uid) : 0;
   const bool is_served = serves(r.cluster_queue);
   if (r.job) j.submitted = r.job->submit;
   switch (r.standing) {

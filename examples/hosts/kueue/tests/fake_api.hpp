@@ -244,6 +244,13 @@ class fake_api final : public allot_kueue::api_server {
     return p;
   }
 
+  /// Not in their order.
+  [[nodiscard]] std::string new_uid() {
+    const auto scrambled = static_cast<std::uint32_t>(++uids_ * 2654435761U);
+    std::string digits;
+    for (int shift = 28; shift >= 0; shift -= 4) digits += "0123456789abcdef"[scrambled >> shift & 15U];
+    return digits + "-0000-4000-8000-000000000000";
+  }
   void note(const key& k, const char* type, const json::object& o) {
     log_.push_back({version_, k, type, o, now});
   }
@@ -254,7 +261,7 @@ class fake_api final : public allot_kueue::api_server {
     json::object& metadata = m.is_object() ? m.get_object() : m.emplace_object();
     metadata["name"] = std::get<2>(k);
     if (!std::get<1>(k).empty()) metadata["namespace"] = std::get<1>(k);
-    if (is_new) metadata["uid"] = "uid-" + std::to_string(++uids_);
+    if (is_new) metadata["uid"] = new_uid();
     if (!is_new) {
       metadata["uid"] = at->second.at("metadata").at("uid");
       metadata["resourceVersion"] = version_of(at->second);

@@ -64,9 +64,18 @@ struct world {
                                                 {.name = "a", .parent = "all", .nominal = gpus(16)},
                                                 {.name = "b", .parent = "all", .nominal = gpus(8)},
                                                 {.name = "c", .parent = "all", .nominal = gpus(8)}}}};
+    std::string holding;
     for (const auto& [name, t] : kueue.jobs) {
-      if (kueue.holds(name)) held.charge(held.tree().find(t.queue), gpus(t.gpus));
+      if (!kueue.holds(name)) continue;
+      // Kueue admits others to what victims leave before these have left it.
+      if (policy_name.starts_with("kueue") && kueue.is(name, "Evicted")) continue;
+      held.charge(held.tree().find(t.queue), gpus(t.gpus));
+      holding += name + " " + t.queue + " " + std::to_string(t.gpus) + "; ";
     }
+    CAPTURE(holding);
+    std::string last;
+    for (std::size_t i = log.size() > 12 ? log.size() - 12 : 0; i < log.size(); ++i) last += '\n' + log[i];
+    CAPTURE(last);
     CHECK(held.is_sound());
   }
   [[nodiscard]] static allot::resources<1> gpus(std::int64_t n) { return {allot::quantity::whole(n)}; }
