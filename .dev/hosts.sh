@@ -64,13 +64,19 @@ go_is_new_enough() {
   [ -n "$version" ] && [ "$(printf '1.26\n%s\n' "$version" | sort -V | head -n 1)" = 1.26 ]
 }
 
+kueue_is_built() {
+  [ -n "${ALLOT_KUEUE_PROGRAMS:-}" ] || [ "$(cat build/kueue/made-of 2>/dev/null)" = "$(kueue_is_made_of)" ]
+}
+kueue_is_made_of() {
+  local from=examples/hosts/kueue/cluster
+  cat $from/*/go.mod $from/*/go.sum $from/control-plane/main.go | sha256sum
+}
+
 # The control plane, kubectl, Kueue with its objects, and kwok, for examples/hosts/kueue/cluster: into build/kueue, unless they
 # are there already. The first time it takes minutes of all processors, and gigabytes in Go's own caches.
 build_kueue_cluster() {
-  [ -z "${ALLOT_KUEUE_PROGRAMS:-}" ] || return 0
-  local from=examples/hosts/kueue/cluster into=build/kueue made version kueue
-  made=$(cat $from/*/go.mod $from/*/go.sum $from/control-plane/main.go | sha256sum)
-  [ "$(cat $into/made-of 2>/dev/null)" != "$made" ] || return 0
+  kueue_is_built && return 0
+  local into=build/kueue version kueue
   go_is_new_enough || { echo "no Go 1.26 or later, which builds Kubernetes and Kueue: https://go.dev/dl" >&2 && return 2; }
   rm -f $into/made-of
   mkdir -p $into
@@ -83,7 +89,7 @@ build_kueue_cluster() {
     $into/kubectl kustomize "$kueue/config/components/crd" >$into/crds.yaml &&
     # Its first document is the Service before Kueue.
     $into/kubectl kustomize "$kueue/config/components/webhook" | sed '1,/^---$/d' >$into/webhooks.yaml &&
-    echo "$made" >$into/made-of
+    kueue_is_made_of >$into/made-of
 }
 
 module() { # DIRECTORY MODULE FIELD
@@ -112,7 +118,7 @@ soak_kueue() {
   local why
   why=$(kueue_is_out)
   [ -z "$why" ] || { printf '  %-34s skipped: %s\n' "soak on Kueue" "$why" && return 0; }
-  run_kueue test --kills 20 killed && run_kueue soak
+  run_kueue && run_kueue test --kills 20 && run_kueue soak
 }
 
 run_kueue() {
