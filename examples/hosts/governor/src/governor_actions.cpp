@@ -130,7 +130,7 @@ void governor::carry_out(std::vector<command>& all) {
 void governor::note_start(record& r, const command& c) {
   const job_name& name = r.is.name;
   // What may have been started keeps its share until the host knows.
-  r.is_in_doubt = c.result.is == outcome::kind::away;
+  r.is_in_doubt = c.result.is == outcome::kind::away || c.result.is == outcome::kind::in_doubt;
   if (r.is_in_doubt) {
     log_("release", {{"job", name}, {"failed", c.result.text}});
     return enter(r, phase::released);

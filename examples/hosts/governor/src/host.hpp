@@ -23,6 +23,8 @@ struct outcome {
     /// The host does not answer: nobody knows whether it was done. Once the host does know, it reports the
     /// job.
     away,
+    /// The same of this job alone.
+    in_doubt,
     /// The job is not, or no longer, in a state that allows it. What it is now will be reported.
     too_late,
     /// The host says no, for another reason.

@@ -591,10 +591,14 @@ void kueue_host::take_answer(command& c, const response& answer) {
     case is::done:
       set_workload(std::move(o.object));
       break;
-    case is::conflict:
     case is::not_found:
     case is::gone:
       c.result = {result::kind::too_late, o.text};
+      return;
+    case is::conflict:
+      // Perhaps by a write of ours whose answer was lost.
+      c.result = {result::kind::in_doubt, o.text};
+      in_doubt_.insert(c.job->name);
       return;
     case is::away:
     case is::too_many_requests:
@@ -627,6 +631,7 @@ void kueue_host::carry_out(std::span<command> all) {
     auto r = request_for(c, problem);
     if (!r) {
       c.result = {result::kind::too_late, problem};
+      c.after = report(c.job->name);
       continue;
     }
     requests.push_back(std::move(*r));

@@ -2,6 +2,7 @@
 // The governor of a Kueue that is made up.
 #include "governor/src/governor.hpp"
 #include "governor/src/replay.hpp"
+#include "governor/src/status.hpp"
 #include "made_up_kueue.hpp"
 #include "words.hpp"
 
@@ -256,6 +257,8 @@ void run_world(allot_test::random_source& random, const std::string& policy) {
     w.tick(2000);
     if (std::all_of(k.jobs.begin(), k.jobs.end(), [](const auto& j) { return j.second.ends > 0; })) break;
   }
+  const std::string status = allot_governor::status_text(w.it->snapshot_view());
+  CAPTURE(status);
   for (const auto& [name, t] : k.jobs) {
     CAPTURE(name);
     CAPTURE(json::serialize(k.object(name)));
