@@ -81,7 +81,7 @@ void governor::evict(const decision::eviction& e) {
 
 void governor::add_stop(record& r, std::vector<command>& all) {
   const bool can_be_asked = r.is.at == stage::starting || r.is.at == stage::running;
-  if (!can_be_asked || now_.steady < r.next_try) return;
+  if (!can_be_asked || r.is_in_doubt || now_.steady < r.next_try) return;
   command& c = all.emplace_back();
   c.is = command::kind::stop;
   c.job = &r.is;
@@ -133,6 +133,7 @@ void governor::note_start(record& r, const command& c) {
   r.is_in_doubt = c.result.is == outcome::kind::away || c.result.is == outcome::kind::in_doubt;
   if (r.is_in_doubt) {
     log_("release", {{"job", name}, {"failed", c.result.text}});
+    r.is.at = stage::starting;
     return enter(r, phase::released);
   }
   if (c.result) {

@@ -259,10 +259,11 @@ void run_world(allot_test::random_source& random, const std::string& policy) {
   }
   const std::string status = allot_governor::status_text(w.it->snapshot_view());
   CAPTURE(status);
-  for (const auto& [name, t] : k.jobs) {
+  for (const auto& job : k.jobs) {
+    const std::string& name = job.first;
     CAPTURE(name);
     CAPTURE(json::serialize(k.object(name)));
-    CHECK(t.ends == 1);
+    CHECK(job.second.ends == 1);
   }
   CHECK(k.faults == std::vector<std::string>{});
   CHECK(k.api.contested == std::set<std::string>{});
