@@ -73,8 +73,6 @@ void governor::tick(moment now) {
     ++totals_.away;
     if (!is_away_) log_("host", {{"state", "away"}, {"why", polled.text}});
     is_away_ = true;
-    // What has been learned before the failure is not lost.
-    static_cast<void>(take_in(std::move(c)));
     return account();
   }
   // The clock here may be behind the host's, whose times the jobs have.
@@ -95,6 +93,11 @@ void governor::tick(moment now) {
 std::optional<milliseconds> governor::wakes_at() {
   if (engine_ == nullptr) return std::nullopt;
   return engine_->wakes_at();
+}
+
+governor::record* governor::find(const job_name& name) {
+  const auto at = records_.find(name);
+  return at == records_.end() ? nullptr : &at->second;
 }
 
 bool governor::has_share(const record& r) const {

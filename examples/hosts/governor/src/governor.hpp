@@ -114,7 +114,7 @@ class governor {
     std::string reason{};
     std::optional<allot::relation> leaves_how{};
     bool is_dirty = false;
-    /// Since it was told last.
+    /// It has not been tried since the scheduler was told of it.
     bool is_untried = true;
     /// The first reserved start that was logged.
     allot::instant told_start = allot::without_end;
@@ -127,8 +127,8 @@ class governor {
   void take_in_ended_run(record& r);
   void take_in_holding(record& r);
   void take_in_machines(std::vector<machine_report> now);
-  void open_and_close();
   void forget(const job_name& name);
+  void drop(const record& r);
   void evaluate(record& r);
   void wait_with(record& r, phase as, std::string reason);
   void end_backoffs();
@@ -144,15 +144,18 @@ class governor {
 
   // What it does (governor_actions.cpp).
   void act(const decision& d);
-  void evict(const decision::eviction& e);
+  void evict(record& r, const decision::eviction& e);
   void add_stop(record& r, std::vector<command>& all);
   void push_out_all(std::vector<command>& all);
   void add_explanations(std::vector<command>& all);
   void carry_out(std::vector<command>& all);
   void note_start(record& r, const command& c);
   void note_stop(record& r, const command& c);
+  [[nodiscard]] milliseconds count_failure(record& r);
   [[nodiscard]] explanation explanation_of(const record& r);
 
+  /// Null: there is none.
+  [[nodiscard]] record* find(const job_name& name);
   void enter(record& r, phase to);
   void give_back(record& r);
   void dirty(record& r);
@@ -179,7 +182,6 @@ class governor {
   std::set<std::string> failures_told_{};
   std::optional<memory> remembered_{};
   std::vector<machine_report> machines_{};
-  std::set<std::string> closed_{};
   std::map<job_name, record> records_{};
   std::set<job_name> leaving_{};
   /// Those that were not started as often as they were told to, and those that wait for a time.

@@ -29,46 +29,42 @@ void governor::act(const decision& d) {
   if (!d.evictions.empty() && around_.remember) around_.remember(stands());
   std::vector<command> all;
   for (const auto& e : d.evictions) {
-    evict(e);
-    if (const auto at = records_.find(e.key); at != records_.end()) add_stop(at->second, all);
+    record* const r = find(e.key);
+    if (r == nullptr) continue;
+    evict(*r, e);
+    add_stop(*r, all);
   }
   for (const auto& n : d.nominations) {
-    const auto at = records_.find(n.key);
-    log_nomination(n, at == records_.end() ? "" : at->second.is.user, log_);
-    if (at != records_.end()) dirty(at->second);
+    record* const r = find(n.key);
+    log_nomination(n, r == nullptr ? "" : r->is.user, log_);
+    if (r != nullptr) dirty(*r);
   }
   for (const auto& a : d.admissions) {
-    const auto at = records_.find(a.key);
-    if (at == records_.end()) continue;
+    const record* const r = find(a.key);
+    if (r == nullptr) continue;
     command& c = all.emplace_back();
     c.is = command::kind::start;
-    c.job = &at->second.is;
+    c.job = &r->is;
     c.admission = a;
     c.borrows = borrowed_text(a.borrows, quotas_->file);
   }
   for (const job_name& name : d.pending) {
-    const auto at = records_.find(name);
-    if (at == records_.end()) continue;
-    record& r = at->second;
-    dirty(r);
-    // Once it was tried: before that a policy may not know what there is.
-    if (std::exchange(r.is_untried, false)) {
-      if (std::string never = engine_->why_never(name); !never.empty()) {
-        wait_with(r, phase::refused, std::move(never));
-        continue;
-      }
+    record* const r = find(name);
+    if (r == nullptr) continue;
+    dirty(*r);
+    // Asked after the first attempt: until a policy has decided once, it may not know the capacity.
+    std::string never = std::exchange(r->is_untried, false) ? engine_->why_never(name) : std::string{};
+    if (!never.empty()) {
+      wait_with(*r, phase::refused, std::move(never));
+    } else if (const auto p = engine_->reservation_of(name)) {
+      log_reservation(name, r->is.user, *p, r->told_start, log_);
     }
-    if (const auto p = engine_->reservation_of(name))
-      log_reservation(name, r.is.user, *p, r.told_start, log_);
   }
   add_explanations(all);
   carry_out(all);
 }
 
-void governor::evict(const decision::eviction& e) {
-  const auto at = records_.find(e.key);
-  if (at == records_.end()) return;
-  record& r = at->second;
+void governor::evict(record& r, const decision::eviction& e) {
   const bool had_run = r.has_run || r.is.at == stage::running;
   enter(r, phase::leaving);
   r.leaves_since = now_.steady;
@@ -115,15 +111,14 @@ void governor::carry_out(std::vector<command>& all) {
                failures_told_.insert(std::string{word} + ' ' + c.result.text).second) {
       log_("host", {{"call", word}, {"failed", c.result.text}, {"why", "said once for each reason"}});
     }
-    const auto at = records_.find(name);
-    if (at == records_.end()) continue;
-    record& r = at->second;
-    if (c.is == command::kind::start) note_start(r, c);
-    if (c.is == command::kind::stop) note_stop(r, c);
-    if (c.is == command::kind::explain) c.result ? void(r.is.said = c.why.for_users) : dirty(r);
+    record* const r = find(name);
+    if (r == nullptr) continue;
+    if (c.is == command::kind::start) note_start(*r, c);
+    if (c.is == command::kind::stop) note_stop(*r, c);
+    if (c.is == command::kind::explain) c.result ? void(r->is.said = c.why.for_users) : dirty(*r);
     if (!c.after) continue;
-    r.is = std::move(*c.after);
-    r.is.at == stage::ended ? forget(name) : take_in(r);
+    r->is = std::move(*c.after);
+    r->is.at == stage::ended ? forget(name) : take_in(*r);
   }
 }
 
@@ -131,16 +126,13 @@ void governor::note_start(record& r, const command& c) {
   const job_name& name = r.is.name;
   // What may have been started keeps its share until the host knows.
   r.is_in_doubt = c.result.is == outcome::kind::away || c.result.is == outcome::kind::in_doubt;
-  if (r.is_in_doubt) {
-    log_("release", {{"job", name}, {"failed", c.result.text}});
+  if (c.result || r.is_in_doubt) {
+    enter(r, phase::released);
     r.is.at = stage::starting;
-    return enter(r, phase::released);
   }
   if (c.result) {
-    enter(r, phase::released);
     ++totals_.released;
     totals_.waited_ms += std::max<std::int64_t>(0, now_.wall - r.waits_since);
-    r.is.at = stage::starting;
     return log_("release", {{"job", name},
                             {"user", r.is.user},
                             {"account", r.is.account},
@@ -148,12 +140,15 @@ void governor::note_start(record& r, const command& c) {
                             {"nodes", names_of(c.admission.where)},
                             {"borrows", c.borrows}});
   }
-  // It waits again. If it runs all the same, it is adopted.
   log_("release", {{"job", name}, {"failed", c.result.text}});
-  const bool is_refused = c.result.is == outcome::kind::refused;
-  if (is_refused) ++totals_.failed_starts;
-  r.backs_off_until = now_.wall + (is_refused ? backoff_ms(r.failures) : retry_ms);
-  if (is_refused) r.failures = std::min<std::uint32_t>(r.failures + 1, 1000);
+  if (r.is_in_doubt) return;
+  // It waits again. If it runs all the same, it is adopted.
+  if (c.result.is == outcome::kind::refused) {
+    ++totals_.failed_starts;
+    r.backs_off_until = count_failure(r);
+  } else {
+    r.backs_off_until = now_.wall + retry_ms;
+  }
   r.reason = "it is tried again later: " + c.result.text;
   tell(event::kind::start_failed, name, r.backs_off_until);
   r.told.ready = r.backs_off_until;
@@ -175,9 +170,15 @@ void governor::note_stop(record& r, const command& c) {
   }
   if (c.result.is != outcome::kind::refused) return;
   // It runs on, and those for whom it was to leave look for others.
-  tell(event::kind::not_evicted, r.is.name, now_.wall + backoff_ms(r.failures));
-  r.failures = std::min<std::uint32_t>(r.failures + 1, 1000);
+  tell(event::kind::not_evicted, r.is.name, count_failure(r));
   enter(r, r.has_run ? phase::running : phase::released);
+}
+
+/// Returns when it may be tried again.
+milliseconds governor::count_failure(record& r) {
+  const milliseconds until = now_.wall + backoff_ms(r.failures);
+  r.failures = std::min<std::uint32_t>(r.failures + 1, 1000);
+  return until;
 }
 
 explanation governor::explanation_of(const record& r) {
@@ -219,17 +220,16 @@ void governor::add_explanations(std::vector<command>& all) {
     if (said >= options_.explanations_per_tick || ++checked > most_checks) return;
     const job_name name = dirty_.front();
     dirty_.pop_front();
-    const auto at = records_.find(name);
-    if (at == records_.end()) continue;
-    record& r = at->second;
-    r.is_dirty = false;
-    if (is_commanded(r.is)) continue;
-    explanation why = explanation_of(r);
-    if (why.for_users.empty() || why.for_users == r.is.said) continue;
+    record* const r = find(name);
+    if (r == nullptr) continue;
+    r->is_dirty = false;
+    if (is_commanded(r->is)) continue;
+    explanation why = explanation_of(*r);
+    if (why.for_users.empty() || why.for_users == r->is.said) continue;
     ++said;
     command& c = all.emplace_back();
     c.is = command::kind::explain;
-    c.job = &r.is;
+    c.job = &r->is;
     c.why = std::move(why);
   }
 }

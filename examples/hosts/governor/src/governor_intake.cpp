@@ -31,12 +31,10 @@ constexpr std::int64_t long_run_ms = 300'000;
 bool governor::take_in(changes&& c) {
   if (c.quotas) reconfigure(std::move(*c.quotas));
   if (c.machines) take_in_machines(std::move(*c.machines));
-  open_and_close();
   std::vector<job_name> changed;
   for (job_report& j : c.jobs) {
     const job_name name = j.name;
-    const auto at = records_.find(name);
-    if (at != records_.end() && at->second.is.uid != j.uid) forget(name);
+    if (const record* const r = find(name); r != nullptr && r->is.uid != j.uid) forget(name);
     if (j.at == stage::ended) {
       forget(name);
       continue;
@@ -45,37 +43,34 @@ bool governor::take_in(changes&& c) {
     changed.push_back(name);
   }
   for (const job_name& name : c.gone) forget(name);
-  if (is_away_ || !quotas_) return false;
+  if (!quotas_) return false;
   const bool is_news = !changed.empty() || !c.gone.empty();
-  // One that observes decides anew with each change: what it decided before did not happen.
+  // In observe mode nothing that was decided has happened, so each change starts from the host's state.
   if (starts_over_ || engine_ == nullptr || (options_.observes && is_news)) {
     start_over();
     return engine_ != nullptr;
   }
   for (const job_name& name : changed) {
-    if (const auto at = records_.find(name); at != records_.end()) take_in(at->second);
+    if (record* const r = find(name)) take_in(*r);
   }
   return true;
 }
 
 void governor::take_in_machines(std::vector<machine_report> now) {
-  const bool are_same = std::equal(now.begin(), now.end(), machines_.begin(), machines_.end(),
+  const std::vector<machine_report> before = std::exchange(machines_, std::move(now));
+  const bool are_same = std::equal(machines_.begin(), machines_.end(), before.begin(), before.end(),
                                    [](const auto& a, const auto& b) { return a.is == b.is; });
-  machines_ = std::move(now);
-  if (are_same) return;
-  std::erase_if(closed_, [&](const std::string& name) {
-    return std::none_of(machines_.begin(), machines_.end(), [&](const auto& m) { return m.is.name == name; });
-  });
   const bool count = quotas_ && quotas_->places_jobs;
-  if (engine_ != nullptr && count && !starts_over_) starts_over_ = allot::delay_cause::cluster;
-}
-
-void governor::open_and_close() {
+  if (!are_same && engine_ != nullptr && count && !starts_over_) starts_over_ = allot::delay_cause::cluster;
+  std::set<std::string_view> closed;
+  for (const machine_report& m : before) {
+    if (!m.is_open) closed.insert(m.is.name);
+  }
   bool has_opened = false;
   for (const machine_report& m : machines_) {
-    if (m.is_open == (closed_.count(m.is.name) == 0)) continue;
-    m.is_open ? void(closed_.erase(m.is.name)) : void(closed_.insert(m.is.name));
+    if (m.is_open == (closed.count(m.is.name) == 0)) continue;
     log_("node", {{"node", m.is.name}, {"state", m.state}, {"why", m.why}});
+    // A new scheduler is told of those that are closed.
     if (starts_over_ || engine_ == nullptr) continue;
     event e;
     e.is = m.is_open ? event::kind::open : event::kind::close;
@@ -91,19 +86,22 @@ void governor::open_and_close() {
 }
 
 void governor::forget(const job_name& name) {
-  const auto at = records_.find(name);
-  if (at == records_.end()) return;
-  record& r = at->second;
-  if (engine_ != nullptr) {
-    if (r.at == phase::foreign) {
-      tell(event::kind::foreign_gone, name);
-    } else if (engine_->contains(name)) {
-      tell(has_share(r) ? event::kind::finished : event::kind::cancel, name);
-    }
+  record* const r = find(name);
+  if (r == nullptr) return;
+  if (r->at == phase::foreign && engine_ != nullptr) {
+    tell(event::kind::foreign_gone, name);
+  } else {
+    drop(*r);
   }
-  enter(r, phase::unknown);
+  enter(*r, phase::unknown);
   backing_off_.erase(name);
-  records_.erase(at);
+  records_.erase(name);
+}
+
+/// The scheduler no longer knows it.
+void governor::drop(const record& r) {
+  if (engine_ == nullptr || !engine_->contains(r.is.name)) return;
+  tell(has_share(r) ? event::kind::finished : event::kind::cancel, r.is.name);
 }
 
 void governor::take_in(record& r) {
@@ -121,9 +119,7 @@ void governor::take_in(record& r) {
 
 /// What it has of machines is not free; nobody counts it.
 void governor::take_in_foreign(record& r) {
-  if (r.at != phase::foreign && engine_->contains(r.is.name)) {
-    tell(has_share(r) ? event::kind::finished : event::kind::cancel, r.is.name);
-  }
+  if (r.at != phase::foreign) drop(r);
   const bool has_machines = r.is.at != stage::waiting && !r.is.where.empty();
   if (has_machines == (r.at == phase::foreign)) {
     if (!has_machines) enter(r, phase::unknown);
@@ -143,18 +139,14 @@ void governor::take_in_ended_run(record& r) {
     give_back(r);
     return evaluate(r);
   }
-  const bool never_ran = r.at == phase::released || (r.at == phase::leaving && !r.has_run);
-  if (r.at == phase::leaving || r.has_run) {
+  if (r.at != phase::released) {
     log_("left", {{"job", r.is.name}, {"restarts", std::to_string(r.is.restarts)}});
     if (r.has_run && now_.wall - r.is.started > long_run_ms) r.failures = 0;
-  }
-  if (!never_ran || r.at == phase::leaving) {
     give_back(r);
     return evaluate(r);
   }
   ++totals_.failed_starts;
-  r.backs_off_until = now_.wall + backoff_ms(r.failures);
-  r.failures = std::min<std::uint32_t>(r.failures + 1, 1000);
+  r.backs_off_until = count_failure(r);
   r.reason = "it is tried again later: it was started, and did not run";
   if (!r.is.why_not_started.empty()) r.reason += ": " + r.is.why_not_started;
   log_("failed", {{"job", r.is.name}, {"user", r.is.user}, {"why", r.reason}});
@@ -254,16 +246,13 @@ void governor::evaluate(record& r) {
 
 /// Those whose time has come, which the scheduler knows without being told.
 void governor::end_backoffs() {
-  for (auto next = backing_off_.begin(); next != backing_off_.end();) {
-    const auto at = records_.find(*next);
-    const bool waits = at != records_.end() && at->second.at == phase::not_ready;
-    if (waits && at->second.told.ready > now_.wall) {
-      ++next;
-      continue;
-    }
-    if (waits) enter(at->second, phase::waiting);
-    next = backing_off_.erase(next);
-  }
+  std::erase_if(backing_off_, [this](const job_name& name) {
+    record* const r = find(name);
+    if (r == nullptr || r->at != phase::not_ready) return true;
+    if (r->told.ready > now_.wall) return false;
+    enter(*r, phase::waiting);
+    return true;
+  });
 }
 
 }  // namespace allot_governor

@@ -40,8 +40,8 @@ memory governor::stands() const {
 }
 
 governor::record* governor::find(const job_identity& job) {
-  const auto at = records_.find(job.name);
-  return at != records_.end() && at->second.is.uid == job.uid ? &at->second : nullptr;
+  record* const r = find(job.name);
+  return r != nullptr && r->is.uid == job.uid ? r : nullptr;
 }
 
 /// A job that has its share becomes the scheduler's.
@@ -146,7 +146,11 @@ void governor::start_over() {
   if (m.state) resume(*m.state, changed);
   std::vector<record*> waiting;
   for (record* const r : all) {
-    const record before = *r;
+    // It does not leave while it is told.
+    const auto leaves_since = std::exchange(r->leaves_since, std::nullopt);
+    const auto leaves_how = r->leaves_how;
+    const std::int64_t since = r->since;
+    const bool had_run = r->has_run;
     r->at = phase::unknown;
     if (!r->is.is_governed) {
       take_in_foreign(*r);
@@ -155,12 +159,12 @@ void governor::start_over() {
     } else {
       engine_->contains(r->is.name) ? note_adopted(*r, is_first) : adopt(*r, is_first);
       if (r->at == phase::released || r->at == phase::running) {
-        r->since = before.since;
-        r->has_run = before.has_run || r->is.at != stage::starting;
+        r->since = since;
+        r->has_run = had_run || r->is.at != stage::starting;
       }
     }
-    r->leaves_since = before.leaves_since;
-    r->leaves_how = before.leaves_how;
+    r->leaves_since = leaves_since;
+    r->leaves_how = leaves_how;
   }
   const auto leaves = [&](record& r) {
     if (!has_share(r)) return;
@@ -183,10 +187,11 @@ void governor::start_over() {
     if (r->is.at == stage::leaving) leaves(*r);
     if (r->at != phase::leaving) r->leaves_since.reset();
   }
-  for (const std::string& name : closed_) {
+  for (const machine_report& on : machines_) {
+    if (on.is_open) continue;
     event e;
     e.is = event::kind::close;
-    e.node = name;
+    e.node = on.is.name;
     tell(e);
   }
   for (record* const r : waiting) {

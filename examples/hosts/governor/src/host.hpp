@@ -167,9 +167,9 @@ class host {
   host& operator=(const host&) = delete;
   virtual ~host() = default;
 
-  /// Appends to `to` what has changed since the last successful call; what it reports of a job is not older
-  /// than the last command for it that was done. `to.jobs` may name a job more than once: the last one
-  /// counts.
+  /// Appends to `to` what has changed since the last successful call; of a call that fails nothing is used.
+  /// What it reports of a job is not older than the last command for it that was done. `to.jobs` may name a
+  /// job more than once: the last one counts.
   [[nodiscard]] virtual outcome poll(changes& to) = 0;
   /// Each command is for another job, and none waits for another: they may be carried out in any order, or at
   /// the same time.
