@@ -195,7 +195,7 @@ def supervise(remove):
 
 def free_ports(count):
     """The first of so many consecutive free ports, and a lock that keeps other clusters away from them. They are below
-    those that the kernel gives to whoever connects."""
+    the range from which the kernel takes the ports of outgoing connections."""
     for _ in range(200):
         base = 10000 + 200 * random.SystemRandom().randrange(100)
         lock = socket.socket(socket.AF_UNIX)

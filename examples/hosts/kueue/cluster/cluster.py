@@ -182,7 +182,7 @@ class Cluster:
         self.start_part("apiserver")
         for part in ("scheduler", "kwok"):
             self.start_part(part, wait=False)
-        # Kueue reads the definitions when it starts; whoever creates what its webhooks look at waits for it.
+        # Kueue reads the definitions when it starts, and its webhooks must be up before objects of these kinds are created.
         kinds = self._post(self.path("crds.yaml"))
         self._wait("Kueue's kinds", lambda: self._kinds() == kinds, 30)
         # The garbage collector looks for new kinds every half a minute only.
