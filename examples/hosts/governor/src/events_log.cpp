@@ -9,6 +9,7 @@
 #include <array>
 #include <concepts>
 #include <stdexcept>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -39,84 +40,77 @@ constexpr std::array<std::string_view, 17> words{
   return all;
 }
 
-// What is written and what is read are one list for each type: `visit` takes a name, a member, and what the
-// member is if the name is absent.
+/// A member of a type, and its name in the log.
+template <class T, class M>
+struct member {
+  const char* name;
+  M T::*at;
+};
+template <class T, class M>
+member(const char*, M T::*) -> member<T, M>;
 
-template <class Visit, class T>
-void members(T& p, Visit visit) requires std::same_as<std::remove_const_t<T>, allot::gpu::pod_request> {
-  visit("gpus", p.gpus);
-  visit("pods", p.pods);
-  visit("total", p.total);
-  visit("pools", p.pools);
-  visit("models", p.models);
-  visit("cpu_milli", p.cpu_milli);
-  visit("memory_mib", p.memory_mib);
-  visit("gpu_memory_mib", p.gpu_memory_mib);
-  visit("devices", p.devices);
-  visit("required_level", p.required_level);
-  visit("preferred_level", p.preferred_level);
-}
-template <class Visit, class T>
-void members(T& s, Visit visit) requires std::same_as<std::remove_const_t<T>, allot::gpu::pod_set> {
-  visit("each", s.each);
-  visit("pods", s.pods);
-  visit("min_pods", s.min_pods);
-  visit("slice", s.slice);
-  visit("slice_level", s.slice_level);
-  visit("spread_level", s.spread_level);
-  visit("most_together", s.most_together);
-}
-template <class Visit, class T>
-void members(T& o,
-             Visit visit) requires std::same_as<std::remove_const_t<T>, allot::lab::flavor_group::option> {
-  visit("name", o.name);
-  visit("request", o.request);
-  visit("pools", o.pools);
-}
-template <class Visit, class T>
-void members(T& g, Visit visit) requires std::same_as<std::remove_const_t<T>, allot::lab::flavor_group> {
-  visit("resources", g.resources);
-  visit("options", g.options);
-}
-template <class Visit, class T>
-void members(T& s, Visit visit) requires std::same_as<std::remove_const_t<T>, allot::lab::pod_set_entry> {
-  visit("name", s.name);
-  visit("pods", s.pods);
-  visit("request", s.request);
-  visit("flavors", s.flavors);
-  visit("semi_preemptible", s.semi_preemptible);
-}
-template <class Visit, class T>
-void members(T& f, Visit visit) requires std::same_as<std::remove_const_t<T>, facts> {
-  visit("quota", f.quota);
-  visit("request", f.request);
-  visit("pods", f.pods);
-  visit("min_pods", f.min_pods);
-  visit("flavors", f.flavors);
-  visit("sets", f.sets);
-  visit("priority", f.priority);
-  visit("submitted", f.submitted);
-  visit("rank", f.rank);
-  visit("preemptible", f.preemptible);
-  visit("preempts", f.preempts);
-  visit("estimate", f.estimate);
-  visit("ready", f.ready);
-}
-template <class Visit, class T>
-void members(T& m, Visit visit) requires std::same_as<std::remove_const_t<T>, machine> {
-  visit("name", m.name);
-  visit("gpus", m.gpus);
-  visit("type", m.gpu_type);
-  visit("cpus", m.cpus);
-  visit("memory_mib", m.memory_mib);
-  visit("pool", m.pool);
-  visit("domains", m.domains);
-}
+// What is written and what is read of a type is one list.
 
 template <class T>
-concept with_members = requires(T& t) {
-  members(t, [](const char*, auto&) {});
-};
+inline constexpr std::tuple<> members{};
+template <>
+inline constexpr std::tuple members<allot::gpu::pod_request>{
+    member{"gpus", &allot::gpu::pod_request::gpus},
+    member{"pods", &allot::gpu::pod_request::pods},
+    member{"total", &allot::gpu::pod_request::total},
+    member{"pools", &allot::gpu::pod_request::pools},
+    member{"models", &allot::gpu::pod_request::models},
+    member{"cpu_milli", &allot::gpu::pod_request::cpu_milli},
+    member{"memory_mib", &allot::gpu::pod_request::memory_mib},
+    member{"gpu_memory_mib", &allot::gpu::pod_request::gpu_memory_mib},
+    member{"devices", &allot::gpu::pod_request::devices},
+    member{"required_level", &allot::gpu::pod_request::required_level},
+    member{"preferred_level", &allot::gpu::pod_request::preferred_level}};
+template <>
+inline constexpr std::tuple members<allot::gpu::pod_set>{
+    member{"each", &allot::gpu::pod_set::each},
+    member{"pods", &allot::gpu::pod_set::pods},
+    member{"min_pods", &allot::gpu::pod_set::min_pods},
+    member{"slice", &allot::gpu::pod_set::slice},
+    member{"slice_level", &allot::gpu::pod_set::slice_level},
+    member{"spread_level", &allot::gpu::pod_set::spread_level},
+    member{"most_together", &allot::gpu::pod_set::most_together}};
+template <>
+inline constexpr std::tuple members<allot::lab::flavor_group::option>{
+    member{"name", &allot::lab::flavor_group::option::name},
+    member{"request", &allot::lab::flavor_group::option::request},
+    member{"pools", &allot::lab::flavor_group::option::pools}};
+template <>
+inline constexpr std::tuple members<allot::lab::flavor_group>{
+    member{"resources", &allot::lab::flavor_group::resources},
+    member{"options", &allot::lab::flavor_group::options}};
+template <>
+inline constexpr std::tuple members<allot::lab::pod_set_entry>{
+    member{"name", &allot::lab::pod_set_entry::name}, member{"pods", &allot::lab::pod_set_entry::pods},
+    member{"request", &allot::lab::pod_set_entry::request},
+    member{"flavors", &allot::lab::pod_set_entry::flavors},
+    member{"semi_preemptible", &allot::lab::pod_set_entry::semi_preemptible}};
+template <>
+inline constexpr std::tuple members<facts>{
+    member{"quota", &facts::quota},       member{"request", &facts::request},
+    member{"pods", &facts::pods},         member{"min_pods", &facts::min_pods},
+    member{"flavors", &facts::flavors},   member{"sets", &facts::sets},
+    member{"priority", &facts::priority}, member{"submitted", &facts::submitted},
+    member{"rank", &facts::rank},         member{"preemptible", &facts::preemptible},
+    member{"preempts", &facts::preempts}, member{"estimate", &facts::estimate},
+    member{"ready", &facts::ready}};
+template <>
+inline constexpr std::tuple members<machine>{member{"name", &machine::name},
+                                             member{"gpus", &machine::gpus},
+                                             member{"type", &machine::gpu_type},
+                                             member{"cpus", &machine::cpus},
+                                             member{"memory_mib", &machine::memory_mib},
+                                             member{"pool", &machine::pool},
+                                             member{"domains", &machine::domains}};
+
+template <class T>
+concept with_members = std::tuple_size_v<decltype(members<T>)> >
+0;
 
 template <class T>
 [[nodiscard]] json::value json_of(const T& t);
@@ -140,16 +134,16 @@ void read(const json::value& v, amounts& to) {
 /// What has its default is left out.
 template <class T>
 [[nodiscard]] json::value json_of(const T& t) {
-  if constexpr (with_members<const T>) {
+  if constexpr (with_members<T>) {
+    static const T otherwise{};
     json::object o;
-    const T otherwise{};
-    std::vector<json::value> defaults;
-    members(otherwise, [&](const char*, const auto& m) { defaults.push_back(json_of(m)); });
-    std::size_t next = 0;
-    members(t, [&](const char* name, const auto& m) {
-      json::value is = json_of(m);
-      if (is != defaults[next++]) o[name] = std::move(is);
-    });
+    const auto write = [&](const auto& m) {
+      if (t.*m.at == otherwise.*m.at) return;
+      json::value is = json_of(t.*m.at);
+      // It may differ in what is not logged.
+      if (is != json::object{}) o[m.name] = std::move(is);
+    };
+    std::apply([&](const auto&... all) { (write(all), ...); }, members<T>);
     return o;
   } else if constexpr (std::same_as<T, allot::quantity>) {
     return t.in_milli();
@@ -169,9 +163,10 @@ template <class T>
 void read(const json::value& v, T& to) {
   if constexpr (with_members<T>) {
     const json::object& o = v.as_object();
-    members(to, [&](const char* name, auto& m) {
-      if (const json::value* const is = o.if_contains(name)) read(*is, m);
-    });
+    const auto read_member = [&](const auto& m) {
+      if (const json::value* const is = o.if_contains(m.name)) read(*is, to.*m.at);
+    };
+    std::apply([&](const auto&... all) { (read_member(all), ...); }, members<T>);
   } else if constexpr (std::same_as<T, allot::quantity>) {
     to = allot::quantity::milli(v.to_number<std::int64_t>());
   } else if constexpr (std::same_as<T, allot::quota_id>) {
