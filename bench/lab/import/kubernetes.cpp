@@ -165,9 +165,10 @@ std::string kubernetes_quantity(nano_amount amount) {
   const auto unit =
       *std::find_if(units.begin(), units.end(), [&](const auto& u) { return amount % u.second == 0; });
   std::string text;
-  nano_amount rest = amount / unit.second;
+  nano_amount rest = (amount < 0 ? -amount : amount) / unit.second;
   do text.insert(text.begin(), static_cast<char>('0' + static_cast<int>(rest % 10)));
   while ((rest /= 10) != 0);
+  if (amount < 0) text.insert(text.begin(), '-');
   return text.append(unit.first);
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
+#include <string_view>
 
 namespace allot_governor {
 
@@ -34,6 +36,15 @@ std::optional<std::vector<node_share>> parse_shares(const std::string& text) {
     from = end + 1;
   }
   return all;
+}
+
+bool is_same_place(const std::vector<node_share>& a, const std::vector<node_share>& b) {
+  const auto gpus_by_node = [](const std::vector<node_share>& all) {
+    std::map<std::string_view, std::uint32_t> gpus;
+    for (const node_share& s : all) gpus[s.node] += s.gpus;
+    return gpus;
+  };
+  return gpus_by_node(a) == gpus_by_node(b);
 }
 
 facts facts_of(const allot::lab::job_entry& j, std::uint64_t rank) {

@@ -36,6 +36,8 @@ struct node_share {
 /// "n1:8:64 n2:4:16": machines with their GPUs and CPUs.
 [[nodiscard]] std::string to_string(const std::vector<node_share>& where);
 [[nodiscard]] std::optional<std::vector<node_share>> parse_shares(const std::string& text);
+/// Whether both are the same machines with the same GPUs.
+[[nodiscard]] bool is_same_place(const std::vector<node_share>& a, const std::vector<node_share>& b);
 
 /// A machine on which jobs are placed.
 struct machine {

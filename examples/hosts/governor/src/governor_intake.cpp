@@ -15,16 +15,6 @@ using stage = job_report::stage;
 /// After a run of this length the failures before it no longer count.
 constexpr std::int64_t long_run_ms = 300'000;
 
-/// The same machines with the same GPUs.
-[[nodiscard]] bool is_same_place(const std::vector<node_share>& a, const std::vector<node_share>& b) {
-  const auto gpus_by_node = [](const std::vector<node_share>& all) {
-    std::map<std::string_view, std::uint32_t> gpus;
-    for (const node_share& s : all) gpus[s.node] += s.gpus;
-    return gpus;
-  };
-  return gpus_by_node(a) == gpus_by_node(b);
-}
-
 }  // namespace
 
 /// Returns whether the scheduler may decide.

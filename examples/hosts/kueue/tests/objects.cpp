@@ -77,11 +77,12 @@ TEST_CASE("values: times and quantities are written as Kubernetes reads them") {
   CHECK(micro_time_text(1'700'000'000'000'123) == "2023-11-14T22:13:20.000123Z");
   CHECK(allot::lab::parse_timestamp(micro_time_text(1'700'000'000'123'456)) == 1'700'000'000'123);
   for (const char* text : {"0", "8", "500m", "-3", "1u", "7n", "1000000000000000"}) {
-    CHECK(quantity_text(allot::lab::parse_kubernetes_quantity(text).value()) == text);
+    CHECK(allot::lab::kubernetes_quantity(allot::lab::parse_kubernetes_quantity(text).value()) == text);
   }
-  CHECK(quantity_text(allot::lab::parse_kubernetes_quantity("1Gi").value()) == "1073741824");
-  CHECK(quantity_text(allot::lab::parse_kubernetes_quantity("1e3").value()) == "1000");
-  CHECK(quantity_text(allot::lab::parse_kubernetes_quantity("1.5").value()) == "1500m");
+  CHECK(allot::lab::kubernetes_quantity(allot::lab::parse_kubernetes_quantity("1Gi").value()) ==
+        "1073741824");
+  CHECK(allot::lab::kubernetes_quantity(allot::lab::parse_kubernetes_quantity("1e3").value()) == "1000");
+  CHECK(allot::lab::kubernetes_quantity(allot::lab::parse_kubernetes_quantity("1.5").value()) == "1500m");
 }
 
 TEST_CASE("requests: independent ones are asked at once, and answered in their order") {

@@ -7,6 +7,7 @@
 #include "limits.hpp"
 
 #include "governor/src/facts.hpp"
+#include "governor/src/outcome.hpp"
 
 #include <compare>
 #include <cstddef>
@@ -229,24 +230,6 @@ struct changes {
   seconds seen_at = 0;
   /// Processor time that libslurm took to load and unpack, in microseconds.
   std::int64_t load_us = 0;
-};
-
-/// What became of a call.
-struct outcome {
-  enum class kind : std::uint8_t {
-    done,
-    /// slurmctld does not answer.
-    away,
-    /// The job is not, or no longer, in a state that allows it.
-    too_late,
-    /// Slurm says no, for another reason.
-    refused,
-  };
-  kind is = kind::done;
-  /// In Slurm's words, if it failed.
-  std::string text{};
-
-  [[nodiscard]] explicit operator bool() const noexcept { return is == kind::done; }
 };
 
 /// New comments, and the nodes on which a pending job may not, or has to, start, as lists; what is absent

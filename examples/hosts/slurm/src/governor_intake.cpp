@@ -36,16 +36,6 @@ constexpr std::int64_t lost_ms = 10'000;
   return sum;
 }
 
-/// The same nodes with the same GPUs.
-[[nodiscard]] bool is_same_place(const std::vector<node_share>& a, const std::vector<node_share>& b) {
-  const auto gpus_by_node = [](const std::vector<node_share>& all) {
-    std::map<std::string_view, std::uint32_t> gpus;
-    for (const node_share& s : all) gpus[s.node] += s.gpus;
-    return gpus;
-  };
-  return gpus_by_node(a) == gpus_by_node(b);
-}
-
 /// When its user has put it off, until when; else 0. After a requeue Slurm delays the next start; a release
 /// does away with that. What its user has not put off could start when it was submitted, whatever the clock
 /// said then.

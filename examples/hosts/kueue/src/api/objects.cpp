@@ -202,21 +202,4 @@ std::string micro_time_text(std::int64_t micros) {
   return text.insert(text.size() - 1, '.' + digits.substr(1));
 }
 
-std::string quantity_text(allot::lab::nano_amount amount) {
-  static constexpr std::array<std::string_view, 4> suffixes = {"n", "u", "m", ""};
-  std::size_t i = 0;
-  while (i + 1 < suffixes.size() && amount % 1000 == 0) {
-    amount /= 1000;
-    ++i;
-  }
-  std::string text;
-  const bool is_negative = amount < 0;
-  do {
-    text.insert(text.begin(),
-                static_cast<char>('0' + static_cast<int>(is_negative ? -(amount % 10) : amount % 10)));
-    amount /= 10;
-  } while (amount != 0);
-  return (is_negative ? "-" : "") + text + std::string{suffixes[i]};
-}
-
 }  // namespace allot_kueue

@@ -111,7 +111,5 @@ struct outcome {
 [[nodiscard]] std::string time_text(instant wall);
 /// "2026-11-30T07:04:29.000123Z", for microseconds since 1970: metav1.MicroTime.
 [[nodiscard]] std::string micro_time_text(std::int64_t micros);
-/// "8", "500m", "1n": a quantity, exactly.
-[[nodiscard]] std::string quantity_text(allot::lab::nano_amount amount);
 
 }  // namespace allot_kueue
