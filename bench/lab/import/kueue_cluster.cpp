@@ -28,6 +28,19 @@ void write_members(json_value object, std::initializer_list<std::string_view> ke
   json.end_object();
 }
 
+/// Whether under the policy, as a scenario says it, a parent's quota contains its children's.
+[[nodiscard]] bool has_inclusive_quotas(const std::string& policy) {
+  errors ignored;
+  const auto document = json_document::parse("the policy", policy, ignored);
+  if (!document) return false;
+  const json_value said = document->root();
+  const auto preset = said.is_object() ? said.find("preset") : std::optional{said};
+  if (!preset || !preset->is_string()) return false;
+  std::vector<quota_spec<max_resources>> tree{{.name = "parent"}, {.name = "child", .parent = "parent"}};
+  adapt_to_preset(preset->text(), tree);
+  return tree.front().inclusive;
+}
+
 }  // namespace
 
 std::string relevant_part(std::string_view object) {
@@ -97,23 +110,6 @@ std::optional<kueue_cluster> kueue_cluster::make(std::span<const kueue_object> o
   of->notes_of_objects = std::exchange(of->notes, {});
   return kueue_cluster{std::move(of)};
 }
-
-namespace {
-
-/// Whether under the policy, as a scenario says it, a parent's quota contains its children's.
-[[nodiscard]] bool has_inclusive_quotas(const std::string& policy) {
-  errors ignored;
-  const auto document = json_document::parse("the policy", policy, ignored);
-  if (!document) return false;
-  const json_value said = document->root();
-  const auto preset = said.is_object() ? said.find("preset") : std::optional{said};
-  if (!preset || !preset->is_string()) return false;
-  std::vector<quota_spec<max_resources>> tree{{.name = "parent"}, {.name = "child", .parent = "parent"}};
-  adapt_to_preset(preset->text(), tree);
-  return tree.front().inclusive;
-}
-
-}  // namespace
 
 void kueue_cluster::state::read(std::span<const kueue_object> objects, kueue_cluster_options options) {
   object_collector all;

@@ -187,11 +187,7 @@ class loop {
     std::vector<int> also{signals_.descriptor()};
     if (endpoint_) also.push_back(endpoint_->descriptor());
     allot_governor::notify("WATCHDOG=1");
-    // A cluster in which much happens is looked at a hundred times a second, not more often.
-    constexpr instant least = 10;
     server_.perform(std::clamp<instant>(next - now.steady, 0, options_.poll_ms), also);
-    const instant waited = time_now().steady - now.steady;
-    if (waited < least && it_ != nullptr) server_.perform(0, also);
   }
 
   void begin() {

@@ -59,6 +59,11 @@ constexpr std::string_view kueue_version = "kueue.x-k8s.io/v1beta2";
   return none;
 }
 
+[[nodiscard]] const json::object* object_at(const json::object& from, std::string_view key) {
+  const json::value* const v = from.if_contains(key);
+  return v == nullptr ? nullptr : v->if_object();
+}
+
 [[nodiscard]] const json::object* condition(const json::object& workload, std::string_view type) {
   for (const json::value& c : list_at(workload, {"status", "conditions"})) {
     const json::object* const o = c.if_object();
@@ -96,18 +101,14 @@ class conditions {
                                        text_at(c.get_object(), {"type"}) == waiting_condition;
                               }),
                all_.end());
-    const json::value* const meta = workload.if_contains("metadata");
-    if (meta != nullptr && meta->is_object()) {
-      if (const json::value* const g = meta->get_object().if_contains("generation")) generation_ = *g;
-    }
+    const json::object* const meta = object_at(workload, "metadata");
+    if (const json::value* const g = meta == nullptr ? nullptr : meta->if_contains("generation"))
+      generation_ = *g;
   }
 
   void set(std::string_view type, bool is, std::string_view reason, std::string_view message) {
     const std::string_view status = is ? "True" : "False";
-    json::object* at = nullptr;
-    for (json::value& c : all_) {
-      if (c.is_object() && text_at(c.get_object(), {"type"}) == type) at = &c.get_object();
-    }
+    json::object* at = find(type);
     if (at == nullptr) {
       all_.emplace_back(json::object{});
       at = &all_.back().get_object();
@@ -121,16 +122,20 @@ class conditions {
   }
   /// If it is True.
   void end(std::string_view type, std::string_view reason) {
-    for (const json::value& c : all_) {
-      if (!c.is_object() || text_at(c.get_object(), {"type"}) != type) continue;
-      if (text_at(c.get_object(), {"status"}) != "True") return;
-      const std::string before{text_at(c.get_object(), {"message"})};
-      return set(type, false, reason, "Previously: " + before);
-    }
+    const json::object* const at = find(type);
+    if (at == nullptr || text_at(*at, {"status"}) != "True") return;
+    set(type, false, reason, "Previously: " + std::string{text_at(*at, {"message"})});
   }
   [[nodiscard]] json::array take() { return std::move(all_); }
 
  private:
+  [[nodiscard]] json::object* find(std::string_view type) {
+    for (json::value& c : all_) {
+      if (c.is_object() && text_at(c.get_object(), {"type"}) == type) return &c.get_object();
+    }
+    return nullptr;
+  }
+
   json::array all_;
   std::string time_;
   json::value generation_{};
@@ -153,11 +158,11 @@ constexpr std::string_view kueue_manager = "kueue-admission";
 /// What Kueue has applied besides admission and conditions.
 [[nodiscard]] json::object kept_status(const json::object& workload) {
   json::object kept;
-  const json::value* const status = workload.if_contains("status");
-  if (status == nullptr || !status->is_object()) return kept;
+  const json::object* const status = object_at(workload, "status");
+  if (status == nullptr) return kept;
   for (const char* const key : {"admission", "requeueState", "accumulatedPastExecutionTimeSeconds",
                                 "schedulingStats", "admissionChecks"}) {
-    if (const json::value* const v = status->get_object().if_contains(key)) kept[key] = *v;
+    if (const json::value* const v = status->if_contains(key)) kept[key] = *v;
   }
   return kept;
 }
@@ -356,11 +361,9 @@ void kueue_host::reread_configuration() {
   };
   for (const auto& [name, queue] : configuration_["ClusterQueue"]) {
     const json::object q = object_of(queue.text);
-    const json::value* const meta = q.if_contains("metadata");
-    const json::value* const labels =
-        meta != nullptr && meta->is_object() ? meta->get_object().if_contains("labels") : nullptr;
-    const bool is_labelled =
-        labels != nullptr && labels->is_object() && labels->get_object().contains(options_.label);
+    const json::object* const meta = object_at(q, "metadata");
+    const json::object* const labels = meta == nullptr ? nullptr : object_at(*meta, "labels");
+    const bool is_labelled = labels != nullptr && labels->contains(options_.label);
     const bool is_served = is_labelled && text_at(q, {"spec", "stopPolicy"}) == "Hold";
     if (is_served) served_.insert(name);
     const std::string cohort = root_of(std::string{text_at(q, {"spec", "cohortName"})});
@@ -397,27 +400,37 @@ void kueue_host::reread_configuration() {
   for (const auto& [name, w] : workloads_) changed_.insert(name);
 }
 
-/// What became of writes without an answer.
-void kueue_host::ask_after_doubtful() {
+/// Makes a request, if there is one to make, for each Workload of a set, and takes in what is answered. Those
+/// whose request failed stay in the set; returns the others.
+std::vector<std::string> kueue_host::ask_for_each(
+    std::set<std::string>& names, const std::function<std::optional<request>(const workload&)>& make) {
   std::vector<request> requests;
   std::vector<std::string> of;
-  for (const std::string& name : std::exchange(in_doubt_, {})) {
+  for (const std::string& name : std::exchange(names, {})) {
     const auto at = workloads_.find(name);
     if (at == workloads_.end()) continue;
-    of.push_back(name);
-    requests.push_back(get(workloads(), name_of(at->second.object)));
+    if (auto r = make(at->second)) {
+      requests.push_back(std::move(*r));
+      of.push_back(name);
+    }
   }
+  std::vector<std::string> answered;
   const std::vector<response> answers = ask(server_, std::move(requests));
   for (std::size_t i = 0; i < answers.size(); ++i) {
     outcome o = outcome_of(answers[i]);
     if (o) set_workload(std::move(o.object));
     // One that is gone the watch tells.
-    if (o || o.is == outcome::kind::not_found) {
-      changed_.insert(of[i]);
-    } else {
-      in_doubt_.insert(of[i]);
-    }
+    const bool is_done = o || o.is == outcome::kind::not_found;
+    is_done ? answered.push_back(of[i]) : void(names.insert(of[i]));
   }
+  return answered;
+}
+
+/// What became of writes without an answer.
+void kueue_host::ask_after_doubtful() {
+  const auto known = ask_for_each(
+      in_doubt_, [](const workload& w) { return std::optional{get(workloads(), name_of(w.object))}; });
+  changed_.insert(known.begin(), known.end());
 }
 
 result kueue_host::poll(allot_governor::changes& to) {
@@ -668,26 +681,11 @@ std::optional<request> kueue_host::tidying(const workload& w) {
 }
 
 void kueue_host::tidy() {
-  std::vector<request> requests;
-  std::vector<std::string> of;
-  for (const std::string& name : std::exchange(to_tidy_, {})) {
-    const auto at = workloads_.find(name);
-    if (at == workloads_.end()) continue;
-    if (auto r = tidying(at->second)) {
-      requests.push_back(std::move(*r));
-      of.push_back(name);
-    }
-  }
-  if (requests.empty()) return;
-  writes_ += requests.size();
-  const std::vector<response> answers = ask(server_, std::move(requests));
-  for (std::size_t i = 0; i < answers.size(); ++i) {
-    if (outcome o = outcome_of(answers[i])) {
-      set_workload(std::move(o.object));
-    } else {
-      to_tidy_.insert(of[i]);
-    }
-  }
+  static_cast<void>(ask_for_each(to_tidy_, [this](const workload& w) {
+    auto r = tidying(w);
+    if (r) ++writes_;
+    return r;
+  }));
 }
 
 void kueue_host::tell_event(const workload& w, std::string_view type, std::string_view reason,

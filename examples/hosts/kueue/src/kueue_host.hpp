@@ -15,6 +15,7 @@
 #include <boost/json/object.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -96,6 +97,8 @@ class kueue_host final : public allot_governor::host {
   [[nodiscard]] bool serves(std::string_view cluster_queue) const {
     return served_.count(cluster_queue) != 0;
   }
+  std::vector<std::string> ask_for_each(std::set<std::string>& names,
+                                        const std::function<std::optional<request>(const workload&)>& make);
   void ask_after_doubtful();
   [[nodiscard]] std::optional<allot_governor::job_report> report(const std::string& name);
   [[nodiscard]] boost::json::object waiting(bool is, std::string_view reason, std::string message,
