@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSL-1.0
 """Tests on real clusters in parts: each is a process with a cluster of its own, and counts what held and what did not."""
 
+import argparse
 import os
 import random
 import re
 import subprocess
 import sys
 import time
+
+from supervisor import Interrupted, interruptible
 
 
 class Checks:
@@ -29,7 +32,41 @@ class Checks:
         print(f"{self.name}: {text}", flush=True)
 
 
-def several(program, names, seed, keep, at_once):
+def main(doc, part_class, parts, numbers):
+    """The program of `part_class`, whose functions part_NAME are its parts: all of `parts`, or those that are named. `numbers`
+    are its own options, each {NAME: (DEFAULT, HELP)}, which a part has as attributes. Returns the exit status."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
+    parser.add_argument("--keep", help="directory for what the governors wrote")
+    parser.add_argument("--soak", action="store_true")
+    for name, (default, text) in numbers.items():
+        parser.add_argument(f"--{name}", type=int, default=default, help=text)
+    parser.add_argument("--at-once", type=int, default=3)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(parts))
+    options = parser.parse_args()
+    known = vars(sys.modules["__main__"])
+    unknown = [name for name in options.parts if f"part_{name}" not in known]
+    if unknown:
+        parser.error(f"no part {unknown[0]!r}; there are {', '.join(parts)}")
+    names = ["soak"] if options.soak else options.parts or parts
+    own = {name: getattr(options, name) for name in numbers}
+    interruptible()
+    try:
+        if len(names) > 1:
+            return several(sys.argv[0], names, options.seed, options.keep, options.at_once, own)
+        part = part_class(names[0], options.seed, options.keep)
+        for name, value in own.items():
+            setattr(part, name, value)
+        print(f"{names[0]}: seed {options.seed}", flush=True)
+        part.run()
+        print(f"{part.passed} passed, {len(part.failures)} failed")
+        return 1 if part.failures else 0
+    except Interrupted as interrupted:
+        print(f"interrupted by {interrupted}")
+        return 130
+
+
+def several(program, names, seed, keep, at_once, numbers):
     """Runs the parts of a program, so many at once. The last line is "N passed, N failed". Returns the exit status."""
     running, waiting, passed, failed = {}, list(names), 0, 0
     outputs = {}
@@ -39,6 +76,7 @@ def several(program, names, seed, keep, at_once):
                 name = waiting.pop(0)
                 command = [sys.executable, os.path.abspath(program), "--seed", str(seed), name]
                 command += ["--keep", keep] if keep else []
+                command += [argument for option, value in numbers.items() for argument in (f"--{option}", str(value))]
                 running[name] = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             for name, process in list(running.items()):
                 if process.poll() is None:

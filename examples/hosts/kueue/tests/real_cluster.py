@@ -8,11 +8,9 @@
 The last line is "N passed, N failed".
 """
 
-import argparse
 import collections
 import json
 import os
-import random
 import re
 import shutil
 import signal
@@ -25,10 +23,10 @@ import urllib.request
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "cluster"))
 
-from cluster import GPU, GROUP, TOP, Cluster, Interrupted, cluster_queue, condition, flavor, interruptible, local_queue, named, priority_class  # noqa: E402
+from cluster import GPU, GROUP, TOP, Cluster, Interrupted, cluster_queue, condition, flavor, local_queue, named, priority_class  # noqa: E402
 from governor import LEASE, Governor, bind_rights, governed_queue, set_queue, wait_for  # noqa: E402
 from law import Law  # noqa: E402
-from parts import Checks, several  # noqa: E402
+from parts import Checks, main  # noqa: E402
 from supervisor import free_ports  # noqa: E402
 from watch import Watch, quotas_of, workload_of  # noqa: E402
 
@@ -301,7 +299,7 @@ def part_restarts(part):
 def part_nodes(part):
     """Nodes fail and return: their pods come again, and nothing is admitted twice or lost."""
     part.begin()
-    cluster, watch, chance = part.cluster, part.watch, part.random
+    cluster, chance = part.cluster, part.random
     loans = part.submit("team-b", 4, seconds=25)
     part.runs(loans, "they run")
     nodes = chance.sample(cluster.names, 3)
@@ -618,7 +616,7 @@ def part_soak(part):
     """Many short jobs of five teams, as many waiting as users like."""
     part.begin()
     watch, chance = part.watch, part.random
-    begin, made, mean = time.monotonic(), 0, []
+    begin, made = time.monotonic(), 0
     while made < part.jobs:
         # Bursts of one team each, so that all borrow and all are reclaimed from.
         team = f"team-{chance.choice('abcde')}"
@@ -644,35 +642,5 @@ SPECIAL = {"takeover": lambda: {"objects": objects(TEAMS, hold=False)}, "observe
 PARTS = ["observe", "restarts", "two", "changes", "sharing", "nodes", "killed", "takeover", "import"]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
-    parser.add_argument("--keep", help="directory for what the governors wrote")
-    parser.add_argument("--soak", action="store_true")
-    parser.add_argument("--jobs", type=int, default=5000, help="of the soak")
-    parser.add_argument("--kills", type=int, default=5, help="of the governor, in the part killed")
-    parser.add_argument("--states", type=int, default=60, help="of the part import")
-    parser.add_argument("--at-once", type=int, default=3)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
-    options = parser.parse_args()
-    unknown = [name for name in options.parts if f"part_{name}" not in globals()]
-    if unknown:
-        parser.error(f"no part {unknown[0]!r}; there are {', '.join(PARTS)}")
-    names = ["soak"] if options.soak else options.parts or PARTS
-    interruptible()
-    try:
-        if len(names) == 1:
-            part = Part(names[0], options.seed, options.keep)
-            part.jobs, part.kills, part.states = options.jobs, options.kills, options.states
-            print(f"{names[0]}: seed {options.seed}", flush=True)
-            part.run()
-            print(f"{part.passed} passed, {len(part.failures)} failed")
-            return 1 if part.failures else 0
-        return several(__file__, names, options.seed, options.keep, options.at_once)
-    except Interrupted as interrupted:
-        print(f"interrupted by {interrupted}")
-        return 130
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, Part, PARTS, {"jobs": (5000, "of the soak"), "kills": (5, "of the governor, in the part killed"), "states": (60, "of the part import")}))

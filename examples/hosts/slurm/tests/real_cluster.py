@@ -8,11 +8,9 @@
 The last line is "N passed, N failed".
 """
 
-import argparse
 import copy
 import json
 import os
-import random
 import re
 import shutil
 import signal
@@ -25,9 +23,9 @@ import traceback
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "cluster"))
 
-from cluster import Cluster, ClusterError, Interrupted, interruptible, missing  # noqa: E402
+from cluster import Cluster, Interrupted, missing  # noqa: E402
 from governor import TOP, Governor, Ledger, configuration, program, step_clock, stepped_clock, wait_for  # noqa: E402
-from parts import Checks, several  # noqa: E402
+from parts import Checks, main  # noqa: E402
 from watch import Watch  # noqa: E402
 
 TEAMS = [
@@ -1058,34 +1056,5 @@ def part_soak(part):
 PARTS = ["storm", "hostile", "operator", "clocks", "placed", "components", "sharing", "lawless", "slurm_chooses", "dependents", "reserved", "hand", "guide"]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
-    parser.add_argument("--keep", help="directory for what the governors wrote")
-    parser.add_argument("--soak", action="store_true")
-    parser.add_argument("--jobs", type=int, default=2000, help="of the soak")
-    parser.add_argument("--rounds", type=int, default=4, help="of dependents")
-    parser.add_argument("--at-once", type=int, default=3)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
-    options = parser.parse_args()
-    unknown = [name for name in options.parts if f"part_{name}" not in globals()]
-    if unknown:
-        parser.error(f"no part {unknown[0]!r}; there are {', '.join(PARTS)}")
-    names = ["soak"] if options.soak else options.parts or PARTS
-    interruptible()
-    try:
-        if len(names) == 1:
-            part = Part(names[0], options.seed, options.keep)
-            part.jobs, part.rounds = options.jobs, options.rounds
-            print(f"{names[0]}: seed {options.seed}", flush=True)
-            part.run()
-            print(f"{part.passed} passed, {len(part.failures)} failed")
-            return 1 if part.failures else 0
-        return several(__file__, names, options.seed, options.keep, options.at_once)
-    except Interrupted as interrupted:
-        print(f"interrupted by {interrupted}")
-        return 130
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, Part, PARTS, {"jobs": (2000, "of the soak"), "rounds": (4, "of dependents")}))
