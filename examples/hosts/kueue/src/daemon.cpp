@@ -22,7 +22,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <exception>
 #include <iostream>
 #include <memory>
@@ -55,7 +57,7 @@ class signal_file {
     allot_governor::await_signals();
     const sigset_t all = allot_governor::awaited_signals();
     file_ = ::signalfd(-1, &all, SFD_NONBLOCK | SFD_CLOEXEC);
-    if (file_ < 0) throw std::runtime_error{"signals can't be read"};
+    if (file_ < 0) throw std::runtime_error{std::string{"signalfd: "} + std::strerror(errno)};
   }
   signal_file(const signal_file&) = delete;
   signal_file& operator=(const signal_file&) = delete;
