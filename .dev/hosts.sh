@@ -51,6 +51,18 @@ test_host() { # slurm | kueue [PART...]
   return $((status > 0))
 }
 
+# Random schedules of faults for each host against one that is made up: so many (CASES=N), or new ones for so long (MINUTES=N
+# [FROM=SEED]). Those of allot-kueue where its packages are.
+try_schedules() {
+  local tests
+  needs build test
+  (needs kueue) >"$logs/kueue-packages.txt" 2>&1 || true
+  configure release
+  mapfile -t tests < <(cmake --build build/release --target help | sed -nE 's/^(allot_(governor|slurm|kueue)_tests): .*/\1/p')
+  build release "${tests[@]}"
+  printf '%s\n' "${tests[@]}" | env "${@/#/ALLOT_}" xargs -P "$jobs" -I TESTS sh -c 'build/release/examples/hosts/*/TESTS --test-suite=schedules'
+}
+
 soak_slurm() {
   local why
   why=$(slurm_is_out)

@@ -80,8 +80,9 @@ namespace detail {
   return detail::is_set("ALLOT_SHORT");
 }
 
-/// How many random cases to run where `cases` is the usual number.
+/// How many random cases to run where `cases` is the usual number: ALLOT_CASES, if that is set.
 [[nodiscard]] inline std::size_t cases_to_try(std::size_t cases, std::size_t in_long_run) {
+  if (const char* wanted = std::getenv("ALLOT_CASES")) return std::strtoull(wanted, nullptr, 10);
   if (long_run()) return in_long_run;
   return short_run() ? (cases + 29) / 30 : cases;
 }
@@ -90,7 +91,7 @@ namespace detail {
 /// or as many as there is time for. Only then can a test check how many cases were of a kind.
 [[nodiscard]] inline bool all_cases_run() {
   return std::getenv("ALLOT_SEED") == nullptr && std::getenv("ALLOT_MINUTES") == nullptr &&
-         std::getenv("RC_PARAMS") == nullptr && !short_run();
+         std::getenv("ALLOT_CASES") == nullptr && std::getenv("RC_PARAMS") == nullptr && !short_run();
 }
 
 namespace detail {

@@ -17,13 +17,15 @@ event resume_from(const saved_state& s, allot::delay_cause changed, milliseconds
   }
   // After a step of the clock.
   e.state.memory.now = std::min(e.state.memory.now, now);
+  bool has_freed = false;
   for (const auto& u : s.units) {
+    const bool held = u.state == allot::job_state::running || u.state == allot::job_state::evicting;
     auto j = find(u.what);
+    has_freed = has_freed || (held && (!j || !j->holds));
     if (!j) continue;
     auto& to = e.state.units.emplace_back();
     static_cast<allot::unit_state&>(to) = u;
     to.what = j->name;
-    const bool held = u.state == allot::job_state::running || u.state == allot::job_state::evicting;
     if (j->holds) {
       to.where = std::move(j->where);
       if (!held) to.state = allot::job_state::running;
@@ -41,6 +43,14 @@ event resume_from(const saved_state& s, allot::delay_cause changed, milliseconds
       to.ready_at = is_early ? std::optional{j->what.ready} : std::nullopt;
     }
     e.jobs.emplace_back(std::move(j->name), std::move(j->what));
+  }
+  // The scheduler of `s` does not know that they have what was held, or wait again.
+  if (has_freed) {
+    auto& m = e.state.memory;
+    m.starts_may_move = m.must_requeue = true;
+    m.freed_until = allot::without_end;
+    m.touched.clear();
+    for (std::size_t x = 0; x < m.quotas.size(); ++x) m.touched.push_back(allot::quota_id{x});
   }
   return e;
 }

@@ -199,6 +199,28 @@ TEST_CASE("a governor is told what happens without it") {
   w.replays();
 }
 
+TEST_CASE("what came to wait, or has room, since there was no governor is started by the next one") {
+  for (const char* const policy : {"standard", "kueue", "kueue_fair", "runai", "hyperpod", "pai"}) {
+    CAPTURE(std::string{policy});
+    world w{policy};
+    const job_name evicted = w.host.submit(1, 1, 8, 50);
+    w.ticks(6);
+    REQUIRE(w.at(evicted) == stage::running);
+    w.host.enter(evicted, w.host.jobs.at(evicted), stage::waiting);
+    w.restart(true);
+    w.ticks(6);
+    CHECK(w.at(evicted) == stage::running);
+    const job_name next = w.host.submit(1, 4, 8, 50);
+    w.ticks(6);
+    REQUIRE(w.at(next) == stage::waiting);
+    w.host.remove(evicted);
+    w.restart(true);
+    w.ticks(6);
+    CHECK(w.at(next) == stage::running);
+    w.replays();
+  }
+}
+
 TEST_CASE("a governor that observes touches nothing") {
   world w{"standard", true, true};
   for (int i = 0; i < 6; ++i) w.host.submit(1, 1, 8, 1000);
@@ -329,7 +351,7 @@ void run_world(allot_test::random_source random, const std::string& policy, bool
   w.replays();
 }
 
-TEST_CASE("whatever happens, every job ends once, and the log says why") {
+TEST_CASE("whatever happens, every job ends once, and the log says why" * doctest::test_suite("schedules")) {
   allot_test::for_each_seed(300, [](allot_test::random_source& random) {
     static constexpr const char* policies[] = {"standard", "kueue", "kueue_fair", "runai", "hyperpod", "pai"};
     const char* const policy = random.pick(policies);

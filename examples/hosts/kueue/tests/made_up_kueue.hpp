@@ -148,11 +148,12 @@ class made_up_kueue {
   [[nodiscard]] static object_name name_of(const std::string& name) {
     return {name.substr(0, name.find('/')), name.substr(name.find('/') + 1)};
   }
-  [[nodiscard]] static json::array conditions_of(const json::object& o) {
+  [[nodiscard]] static const json::array& conditions_of(const json::object& o) {
+    static const json::array none;
     const json::value* const status = o.if_contains("status");
-    if (status == nullptr) return {};
+    if (status == nullptr) return none;
     const json::value* const all = status->as_object().if_contains("conditions");
-    return all == nullptr ? json::array{} : all->as_array();
+    return all == nullptr ? none : all->as_array();
   }
   [[nodiscard]] static bool is_true(const json::object& o, std::string_view type) {
     for (const json::value& c : conditions_of(o)) {
@@ -176,13 +177,12 @@ class made_up_kueue {
   }
 
   void look_at(const std::string& name) {
-    const json::object* const now = api.find(workloads, name_of(name));
-    if (now == nullptr) return;
-    json::object o = *now;
+    const json::object* const found = api.find(workloads, name_of(name));
+    if (found == nullptr || is_true(*found, "Finished")) return;
+    const json::object& now = *found;
     seen& s = seen_[name];
     truth& t = jobs.at(name);
-    if (is_true(o, "Finished")) return;
-    const json::value* const status = o.if_contains("status");
+    const json::value* const status = now.if_contains("status");
     const json::value* const admission =
         status == nullptr ? nullptr : status->as_object().if_contains("admission");
     const std::string text = admission == nullptr ? std::string{} : json::serialize(*admission);
@@ -190,21 +190,25 @@ class made_up_kueue {
     if (!s.admission.empty() && !text.empty() && s.admission != text)
       faults.push_back(name + ": its admission was changed");
     s.admission = text;
-    if (conditions_of(o).empty()) {
+    json::object o;
+    if (conditions_of(now).empty()) {
+      o = now;
       set_condition(o, "QuotaReserved", false, "Inadmissible");
-    } else if (is_true(o, "Evicted") && is_true(o, "QuotaReserved")) {
+    } else if (is_true(now, "Evicted") && is_true(now, "QuotaReserved")) {
       if (s.evicted == 0) s.evicted = api.now + static_cast<instant>(dice_.below(3000));
       if (api.now < s.evicted) return;
       ++t.evictions;
+      o = now;
       o["status"].get_object().erase("admission");
       set_condition(o, "QuotaReserved", false, "Pending");
       set_condition(o, "Admitted", false, "NoReservation");
       set_condition(o, "Requeued", true, "Preempted");
       s = {};
-    } else if (is_true(o, "Admitted") && is_true(o, "QuotaReserved")) {
+    } else if (is_true(now, "Admitted") && is_true(now, "QuotaReserved")) {
       if (s.admitted == 0) s.admitted = api.now;
       if (api.now - s.admitted < t.lasts) return;
       ++t.ends;
+      o = now;
       set_condition(o, "Finished", true, "Succeeded");
     } else {
       return;
