@@ -194,6 +194,12 @@ says "$(<out)" '*[(]0 points run, 15 were there, 0 of 15 not done)'
 exits 0 "$allot" sweep mix.json --out shared --shard 0/2
 exits 0 "$allot" sweep mix.json --out shared --shard 1/2
 same one shared
+# All begin at once, in a directory that none has made yet.
+for i in 0 1 2 3 4; do "$allot" sweep mix.json --out at_once --shard "$i/5" --jobs 1 >/dev/null & done
+for job in $(jobs -p); do exits 0 wait "$job"; done
+exits 0 "$allot" sweep mix.json --out at_once
+says "$(<out)" '*[(]0 points run, 15 were there, 0 of 15 not done)'
+same one at_once
 # Of another input, or with other decisions.
 sed 's/"seeds": \[3, 4\]/"seeds": [3, 5]/' kept.json >mix.json
 exits 0 "$allot" sweep mix.json --out other --shard 0/15

@@ -234,6 +234,14 @@ std::string write_tables(const std::string& directory, const sweep_record& sweep
   return problem;
 }
 
+/// Whether there is anything in it but what somebody is writing: another shard may have just made it.
+bool has_files(const std::string& directory, std::error_code& error) {
+  for (const auto& entry : fs::directory_iterator{directory, error}) {
+    if (!is_partial(entry.path().filename().string())) return true;
+  }
+  return false;
+}
+
 /// Makes sure that the directory exists and belongs to this sweep, and reads what is in it.
 void open_directory(const std::string& directory, sweep_record& sweep, errors& found) {
   std::error_code error;
@@ -247,14 +255,19 @@ void open_directory(const std::string& directory, sweep_record& sweep, errors& f
                          "it has the sweep of the experiment \"" + there->experiment +
                              "\", expected one of \"" + sweep.experiment + "\", or another directory");
       }
-    } else if (!fs::is_empty(directory, error)) {
+    } else if (has_files(directory, error)) {
       return found.add(directory, {},
                        "it has other files, and no " + std::string{sweep_file} +
                            ": expected a new directory, or one of this sweep");
     }
   }
+  fs::create_directories(directory, error);
+  // It says whose directory it is, so it comes first.
+  const std::string problem = error ? "can't make the directory: " + error.message()
+                                    : publish_file(directory + '/' + sweep_file, to_json(sweep), true);
+  if (!problem.empty()) return found.add(directory, {}, problem);
   fs::create_directories(fs::path{directory} / points_directory, error);
-  if (error) return found.add(directory, {}, "can't make the directory: " + error.message());
+  if (error) return found.add(directory, {}, "can't make a directory in it: " + error.message());
   for (swept_point& p : sweep.points) read_point(directory, p);
 }
 
@@ -327,11 +340,9 @@ int run_sweep(const sweep_options& options, sweep_shard shard) {
   const interruptible may_be_stopped;
   open_directory(options.out, sweep, found);
   if (!found.empty()) return complain(found);
-  std::string problem = publish_file(options.out + '/' + sweep_file, to_json(sweep), true);
-  if (!problem.empty()) return complain(problem);
 
   sweeper runs{*e, sweep, options, shard};
-  problem = runs.run();
+  std::string problem = runs.run();
   if (!problem.empty()) return complain(problem);
   problem = write_tables(options.out, sweep);
   if (!problem.empty()) return complain(problem);
