@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: BSL-1.0
 """Replays, sweeps and decisions: the same as those of the program, as data."""
 
+import ast
+import concurrent.futures
 import json
+import multiprocessing
+import pathlib
 import signal
 import subprocess
 import sys
@@ -11,6 +15,29 @@ import pandas as pd
 import pytest
 
 import allot
+from allot import _allot
+
+
+def test_type_checkers_understand_it(tmp_path):
+    (tmp_path / "own.py").write_text("""
+import allot
+sim = allot.Simulator("teams.json", seed=1, window=("1h", None))
+answer: allot.Answer = sim.start("a")
+table = sim.result().jobs()
+""")
+    said = subprocess.run([sys.executable, "-m", "mypy", "--strict", str(tmp_path / "own.py")], capture_output=True, text=True)
+    assert said.returncode == 0, said.stdout + said.stderr
+    stub = ast.parse((pathlib.Path(allot.__file__).parent / "_allot.pyi").read_text())
+
+    def names(of):
+        return {d.name for d in of.body if isinstance(d, (ast.FunctionDef, ast.ClassDef)) and d.name[0] != "_"}
+
+    def public(of):
+        return {name for name in vars(of) if name[0] != "_"}
+
+    assert names(stub) == public(_allot)
+    [stepper] = [d for d in stub.body if isinstance(d, ast.ClassDef)]
+    assert names(stepper) == public(_allot.Stepper)
 
 
 def test_version_and_policies():
@@ -66,6 +93,35 @@ def test_a_trace_is_a_file_or_a_data_frame(trace):
     assert allot.replay(trace=trace, nodes="4x8", until=21600, report=False).decision_hash == early.decision_hash
 
 
+def test_computed_times_are_rounded(trace, tmp_path):
+    frame = pd.DataFrame({"job_id": ["a", "b"], "submit_s": [0.1 + 0.2, 10.123456], "duration_s": [1 / 3, 60.0], "gpus": [0.1 + 0.2, 1.0]})
+    jobs = allot.replay(trace=frame, nodes="1x8", report=False).jobs()
+    assert list(jobs.submit_s) == [0.3, 10.123]
+    assert list(jobs.gpus) == [0.3, 1]
+    assert list(frame.submit_s) == [0.1 + 0.2, 10.123456]
+    with pytest.raises(allot.InputError, match="duration_s") as e:
+        allot.replay(trace=frame.assign(duration_s=[-1, 1]), nodes="1x8")
+    assert e.value.problems[0].file == "trace"
+
+
+def test_a_run_outlives_the_process_that_made_it(teams):
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        run = pool.submit(allot.replay, teams).result()
+    here = allot.replay(teams)
+    pd.testing.assert_frame_equal(run.jobs(), here.jobs())
+    pd.testing.assert_frame_equal(run.events(), here.events())
+    assert run.decision_hash == here.decision_hash
+    with open(run.report, encoding="utf-8") as page:
+        assert "<html" in page.read(1000)
+
+
+def test_a_table_is_its_caller_s(teams):
+    run = allot.replay(teams, report=False)
+    mine = run.jobs()
+    mine["job_id"] = "none"
+    assert list(run.jobs().job_id) == ["train", "tune", "test"]
+
+
 def test_jobs_whose_pods_differ(service):
     made = allot.decide(service)
     sets = [(s["name"], s["pods"], len(s["nodes"])) for row in made["admit"] for s in row["pod_sets"]]
@@ -109,6 +165,12 @@ def test_everything_that_is_wrong_is_said(teams, tmp_path):
             {"id": "a", "quota": "q", "request": {"gpu": 1}, "duration_s": 1}]}, policy="outside")
     with pytest.raises(allot.InputError, match="expected"):
         allot.program("decide", tmp_path / "nowhere.json", "--rounds", "none")
+    for seed in ("x", -1, True, 2**64):
+        for call in (allot.replay, allot.Simulator):
+            with pytest.raises(allot.InputError, match="seed: expected a whole number"):
+                call({"resources": ["gpu"]}, seed=seed)
+    with pytest.raises(TypeError, match="polcy"):
+        allot.Simulator(teams, polcy="x")
 
 
 def test_a_decision(teams):
@@ -142,8 +204,15 @@ def test_a_sweep(teams, tmp_path):
     assert (tmp_path / "sweep" / "table.csv").exists()
     of_standard = allot.replay(teams, policy="standard").summary["queue_s"]["mean"]
     assert table["queue_s/mean"][1] == pytest.approx(of_standard)
-    with pytest.raises(allot.InputError, match="polices"):
+    with pytest.raises(allot.InputError, match="^experiment: /polices"):
         allot.sweep({"polices": [], **experiment})
+    figures = [name for name in table.columns if name != "wall_s"]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        parts = allot.sweep({**experiment, "seeds": [1, 2, 3]}, tmp_path / "parts", executor=pool, shards=3)
+        with pytest.raises(ValueError, match="needs `out`"):
+            allot.sweep(experiment, executor=pool)
+    whole = allot.sweep({**experiment, "seeds": [1, 2, 3]})
+    pd.testing.assert_frame_equal(parts[figures], whole[figures])
 
 
 def test_replays_in_threads(trace):

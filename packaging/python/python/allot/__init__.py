@@ -15,13 +15,17 @@ import os
 import subprocess
 import sys
 import tempfile
-from typing import Any, Dict, List, NamedTuple, Optional, Union
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Union
 
 from . import _allot
 from ._errors import InputError, Problem
-from ._inputs import Scenario, input_of, options_of
+from ._inputs import Scenario, Time, Trace, Window, input_of, options_of, told_of
 from ._results import Run, RunFiles, pandas, read_csv
 from ._simulator import Action, Answer, Simulator
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 __all__ = [
     "Action",
@@ -60,16 +64,16 @@ def policies() -> List[Policy]:
 def replay(
     scenario: Optional[Scenario] = None,
     *,
-    trace=None,
+    trace: Optional[Trace] = None,
     policy: Union[str, Dict[str, Any], None] = None,
     nodes: Optional[str] = None,
     seed: Optional[int] = None,
-    until=None,
+    until: Optional[Time] = None,
     max_queue: Optional[int] = None,
-    max_time=None,
-    tenants_step=None,
-    window=None,
-    warm_up=None,
+    max_time: Optional[Time] = None,
+    tenants_step: Optional[Time] = None,
+    window: Optional[Window] = None,
+    warm_up: Optional[Time] = None,
     no_drain: bool = False,
     isolated: bool = False,
     report: bool = True,
@@ -78,7 +82,8 @@ def replay(
 
     scenario: the path of a scenario, or a dict with what one has. Without one, `trace` and `nodes` are required, and
         every tenant gets an equal part of the nodes.
-    trace: the path of a CSV, or a data frame with its columns; in place of the scenario's.
+    trace: the path of a CSV, or a data frame with its columns, whose times and GPUs are rounded to three decimals; in
+        place of the scenario's.
     policy: a name (see `policies`), or a dict, as in a scenario: {"preset": "standard", "set": {...}}.
     nodes: "16x8", 16 nodes of 8 GPUs; in place of the scenario's.
     until, max_time, tenants_step, warm_up: numbers of seconds, or texts such as "30d".
@@ -92,20 +97,21 @@ def replay(
     options = options_of(
         dict(seed=seed, until=until, max_queue=max_queue, max_time=max_time, tenants_step=tenants_step, window=window,
              warm_up=warm_up, no_drain=no_drain, isolated=isolated, report=report))
-    return Run(files, *_allot.replay(given, options, files.path))
+    with told_of(files.path, {"trace.csv": "trace"}):
+        return Run(files, *_allot.replay(given, options, files.path))
 
 
 def decide(
     scenario: Optional[Scenario] = None,
     *,
-    trace=None,
+    trace: Optional[Trace] = None,
     policy: Union[str, Dict[str, Any], None] = None,
     nodes: Optional[str] = None,
     rounds: int = 1,
 ) -> Dict[str, Any]:
     """One decision of a scheduler (or up to `rounds`), as `allot decide` prints it: which jobs are admitted and
     evicted, for which job and why, and which stay pending and why."""
-    with tempfile.TemporaryDirectory(prefix="allot-") as directory:
+    with tempfile.TemporaryDirectory(prefix="allot-") as directory, told_of(directory, {"trace.csv": "trace"}):
         return json.loads(_allot.decide(input_of(scenario, trace, nodes, policy, directory), rounds))
 
 
@@ -113,7 +119,7 @@ def explain_change(
     scenario: Scenario,
     changes: Union[str, List[str]],
     *,
-    trace=None,
+    trace: Optional[Trace] = None,
     policy: Union[str, Dict[str, Any], None] = None,
     nodes: Optional[str] = None,
 ) -> Dict[str, Any]:
@@ -121,13 +127,13 @@ def explain_change(
     go, or wait for less, longer or another reason.
 
     changes: one or more of "quota:NAME:gpu+8" (or -8), "job:NAME:priority=5", "job:NAME:gone", "node:NAME:gone"."""
-    with tempfile.TemporaryDirectory(prefix="allot-") as directory:
+    with tempfile.TemporaryDirectory(prefix="allot-") as directory, told_of(directory, {"trace.csv": "trace"}):
         given = input_of(scenario, trace, nodes, policy, directory)
         return json.loads(_allot.explain_change(given, [changes] if isinstance(changes, str) else list(changes)))
 
 
-def sweep(experiment: Union[str, "os.PathLike[str]", Dict[str, Any]], out=None, *, jobs: Optional[int] = None,
-          traces: Optional[Dict[str, Any]] = None):
+def sweep(experiment: Scenario, out: Union[str, "os.PathLike[str]", None] = None, *, jobs: Optional[int] = None,
+          traces: Optional[Dict[str, Any]] = None, executor: Optional[Executor] = None, shards: int = 8) -> DataFrame:
     """Replays every policy on every scenario at every load with every seed, and gives a data frame with a row for
     each replay and all its figures (results.csv of `allot sweep`).
 
@@ -135,23 +141,37 @@ def sweep(experiment: Union[str, "os.PathLike[str]", Dict[str, Any]], out=None, 
     out: the directory of the sweep; a sweep that was interrupted goes on there. Without one, nothing is kept.
     jobs: how many replays run at once; one per core.
     traces: by scenario, the path of its trace.
+    executor: who runs it, in `shards` parts: a `concurrent.futures.Executor`, of this machine or of many (Dask, Ray and
+        submitit have one). `out`, the experiment and the traces are then on a file system that all of them see. Without
+        one it runs on this machine.
     """
     pandas()  # before the work
+    if executor is not None and out is None:
+        raise ValueError("a sweep with an executor needs `out`, a directory that its workers see")
+    what = _at_home(experiment) if isinstance(experiment, dict) else os.path.abspath(experiment)
+    options: List[str] = []
+    if jobs is not None:
+        options += ["--jobs", str(jobs)]
+    for name, trace in (traces or {}).items():
+        options += ["--trace", f"{name}={os.path.abspath(trace)}"]
     with tempfile.TemporaryDirectory(prefix="allot-") as directory:
+        to = os.path.abspath(os.path.join(directory, "sweep") if out is None else out)
+        if executor is not None:
+            for part in [executor.submit(_sweep_into, to, what, [*options, "--shard", f"{i}/{shards}"]) for i in range(shards)]:
+                part.result()
+        # With an executor all is done, and this puts it together.
+        _sweep_into(to, what, options)
+        return read_csv(os.path.join(to, "results.csv"))
+
+
+def _sweep_into(to: str, experiment: Union[str, Dict[str, Any]], options: List[str]) -> None:
+    with tempfile.TemporaryDirectory(prefix="allot-") as directory, told_of(directory, {"experiment.json": "experiment"}):
+        path = experiment
         if isinstance(experiment, dict):
             path = os.path.join(directory, "experiment.json")
             with open(path, "w", encoding="utf-8") as file:
-                json.dump(_at_home({"format": "allot-experiment/1", **experiment}), file)
-        else:
-            path = os.fspath(experiment)
-        to = os.path.join(directory, "sweep") if out is None else os.fspath(out)
-        arguments = ["sweep", path, "--out", to]
-        if jobs is not None:
-            arguments += ["--jobs", str(jobs)]
-        for name, trace in (traces or {}).items():
-            arguments += ["--trace", f"{name}={os.fspath(trace)}"]
-        program(*arguments, incomplete=True)
-        return read_csv(os.path.join(to, "results.csv"))
+                json.dump({"format": "allot-experiment/1", **experiment}, file)
+        program("sweep", path, "--out", to, *options, incomplete=True)
 
 
 def _at_home(experiment: Dict[str, Any]) -> Dict[str, Any]:

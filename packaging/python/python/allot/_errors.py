@@ -22,7 +22,9 @@ class InputError(ValueError):
 
     def __init__(self, problems, count=None):
         self.problems: List[Problem] = [Problem(*p) for p in problems]
+        #: How many there are.
+        self.count: int = len(self.problems) if count is None else count
         lines = [str(p) for p in self.problems]
-        if count is not None and count > len(lines):
-            lines.append(f"... and {count - len(lines)} more")
+        if self.count > len(lines):
+            lines.append(f"... and {self.count - len(lines)} more")
         super().__init__("\n".join(lines))

@@ -8,10 +8,14 @@ import os
 import shutil
 import tempfile
 import weakref
-from typing import Any, Dict, Optional
+import zlib
+from typing import TYPE_CHECKING, Any, Dict, Optional, Union
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
-def pandas():
+def pandas() -> Any:
     try:
         import pandas as pd
     except ImportError as e:  # it is only needed for data frames
@@ -24,7 +28,7 @@ _texts = frozenset(
     ("job_id", "quota", "nodes", "state", "reason", "class", "event", "for", "point", "scenario", "policy", "load"))
 
 
-def read_csv(path: str):
+def read_csv(path: str) -> DataFrame:
     pd = pandas()
     header = pd.read_csv(path, nrows=0).columns
     return pd.read_csv(
@@ -39,20 +43,25 @@ def read_csv(path: str):
 class RunFiles:
     """A directory that lives as long as what refers to it."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.path = tempfile.mkdtemp(prefix="allot-")
         weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
+_files = ("jobs.csv", "tenants.csv", "events.csv", "report.html", "summary.json")
 
 
 class Run:
     """The result of a replay, or of a simulation that was stepped.
 
     `summary` has the keys of summary.json, and `jobs()`, `tenants()` and `events()` are data frames with the columns
-    of jobs.csv, tenants.csv and events.csv (bench/lab/README.md documents them all).
+    of jobs.csv, tenants.csv and events.csv (bench/lab/README.md documents them all), read once. It can be pickled, with
+    all its files: a process pool returns it.
     """
 
     def __init__(self, files: RunFiles, headline: str = "", warnings: str = ""):
         self._files = files
+        self._tables: Dict[str, Any] = {}
         #: The main figures as text.
         self.headline = headline
         #: What else should be known: refused jobs, jobs that never ran. Empty if there is nothing.
@@ -64,17 +73,36 @@ class Run:
     def _path(self, name: str) -> str:
         return os.path.join(self._files.path, name)
 
-    def jobs(self):
+    def __getstate__(self) -> Dict[str, Any]:
+        files = {}
+        for name in _files:
+            if os.path.exists(self._path(name)):
+                with open(self._path(name), "rb") as file:
+                    files[name] = zlib.compress(file.read(), 1)
+        return {**self.__dict__, "_files": files, "_tables": {}}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self.__dict__.update(state, _files=RunFiles())
+        for name, packed in state["_files"].items():
+            with open(self._path(name), "wb") as file:
+                file.write(zlib.decompress(packed))
+
+    def _table(self, name: str) -> DataFrame:
+        if name not in self._tables:
+            self._tables[name] = read_csv(self._path(name))
+        return self._tables[name].copy()
+
+    def jobs(self) -> DataFrame:
         """A row for each job: when it was submitted, started and ended, where it ran, why it waited."""
-        return read_csv(self._path("jobs.csv"))
+        return self._table("jobs.csv")
 
-    def tenants(self):
+    def tenants(self) -> DataFrame:
         """A series for each quota: what it uses, borrows and lends, and what it is entitled to."""
-        return read_csv(self._path("tenants.csv"))
+        return self._table("tenants.csv")
 
-    def events(self):
+    def events(self) -> DataFrame:
         """A row for each thing that happened to a job."""
-        return read_csv(self._path("events.csv"))
+        return self._table("events.csv")
 
     @property
     def decision_hash(self) -> str:
@@ -87,10 +115,10 @@ class Run:
         path = self._path("report.html")
         return path if os.path.exists(path) else None
 
-    def save(self, directory) -> None:
+    def save(self, directory: Union[str, "os.PathLike[str]"]) -> None:
         """Copies all files into a new directory, as `allot replay --out` makes it. `allot compare` reads it."""
         os.makedirs(directory)
-        for name in ("jobs.csv", "tenants.csv", "events.csv", "report.html", "summary.json"):
+        for name in _files:
             if os.path.exists(self._path(name)):
                 shutil.copy(self._path(name), directory)
 

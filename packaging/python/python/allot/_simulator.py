@@ -7,7 +7,7 @@ import sys
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
 
 from . import _allot
-from ._inputs import Scenario, input_of, options_of
+from ._inputs import Scenario, Time, Trace, Window, input_of, options_of, told_of
 from ._results import Run, RunFiles
 
 
@@ -56,16 +56,24 @@ class Simulator:
         self,
         scenario: Optional[Scenario] = None,
         *,
-        trace=None,
+        trace: Optional[Trace] = None,
         nodes: Optional[str] = None,
         placement: Optional[str] = None,
         seed: Optional[int] = None,
-        until=None,
+        until: Optional[Time] = None,
+        max_queue: Optional[int] = None,
+        max_time: Optional[Time] = None,
+        tenants_step: Optional[Time] = None,
+        window: Optional[Window] = None,
+        warm_up: Optional[Time] = None,
+        no_drain: bool = False,
+        isolated: bool = False,
         report: bool = True,
-        **options,
     ):
         self._inputs = dict(scenario=scenario, trace=trace, nodes=nodes)
-        self._options = dict(seed=seed, until=until, **options)
+        self._options: Dict[str, Any] = dict(
+            seed=seed, until=until, max_queue=max_queue, max_time=max_time, tenants_step=tenants_step, window=window,
+            warm_up=warm_up, no_drain=no_drain, isolated=isolated)
         self._placement = placement
         self._report = report
         self.reset()
@@ -73,7 +81,7 @@ class Simulator:
     def reset(self) -> None:
         """Begins anew with the same workload."""
         self._result: Optional[Run] = None
-        self._stepper = None  # the one before, first
+        self._stepper: Any = None  # the one before, first
         self._files = RunFiles()
         policy: Dict[str, Any] = {"preset": "outside"}
         if self._placement is not None:
@@ -81,7 +89,8 @@ class Simulator:
         given = input_of(policy=policy, directory=self._files.path, **self._inputs)
         given["is_stepped"] = True
         options = options_of(dict(self._options, report=self._report))
-        self._stepper = _allot.Stepper(given, options, self._files.path)
+        with told_of(self._files.path, {"trace.csv": "trace"}):
+            self._stepper = _allot.Stepper(given, options, self._files.path)
 
     @property
     def done(self) -> bool:
