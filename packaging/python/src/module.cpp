@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 // The module allot._allot. What is in it takes and gives plain values; python/allot makes it pleasant.
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include "runs.hpp"
@@ -19,6 +21,7 @@
 #include <csignal>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -166,6 +169,64 @@ class dicts {
   std::vector<nb::str> nodes_;
 };
 
+/// Shows `columns` as arrays, which `owner` keeps alive.
+class arrays {
+ public:
+  arrays(columns& of, nb::handle owner) : of_(&of), owner_(owner) {}
+
+  nb::dict all() const {
+    nb::dict d;
+    d["pending"] = jobs(of_->pending);
+    d["running"] = jobs(of_->running);
+    nb::dict quotas;
+    quotas["nominal"] = table(of_->nominal);
+    quotas["used"] = table(of_->used);
+    quotas["borrowed"] = table(of_->borrowed);
+    quotas["lent"] = table(of_->lent);
+    quotas["headroom"] = table(of_->headroom);
+    d["quotas"] = quotas;
+    d["free_gpus"] = array(of_->free);
+    return d;
+  }
+
+ private:
+  template <class T>
+  nb::object array(std::vector<T>& of) const {
+    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(of.data(), {of.size()}, owner_));
+  }
+  nb::object flags(std::vector<unsigned char>& of) const {
+    return nb::cast(nb::ndarray<nb::numpy, bool, nb::ndim<1>>(of.data(), {of.size()}, owner_));
+  }
+  nb::object table(std::vector<double>& of) const {
+    const std::size_t resources = of_->pending.resources;
+    return nb::cast(
+        nb::ndarray<nb::numpy, double, nb::ndim<2>>(of.data(), {of.size() / resources, resources}, owner_));
+  }
+  nb::dict jobs(job_columns& of) const {
+    nb::dict d;
+    d["job"] = array(of.job);
+    d["quota"] = array(of.quota);
+    d["request"] = table(of.request);
+    d["pods"] = array(of.pods);
+    d["priority"] = array(of.priority);
+    d["preemptible"] = flags(of.preemptible);
+    d["age_s"] = array(of.age);
+    d["estimate_s"] = array(of.estimate);
+    d["served_s"] = array(of.served);
+    d["starts"] = array(of.starts);
+    if (&of == &of_->running) {
+      d["ran_s"] = array(of.ran);
+    } else {
+      d["fits_quota"] = flags(of.fits_quota);
+      d["fits_nodes"] = flags(of.fits_nodes);
+    }
+    return d;
+  }
+
+  columns* of_;
+  nb::handle owner_;
+};
+
 /// The stepper as Python has it: jobs by their ids.
 class python_stepper {
  public:
@@ -202,6 +263,63 @@ class python_stepper {
   void advance(double until) {
     constexpr double most = 1e15;
     stepper_.advance(static_cast<allot::instant>(std::clamp(until * 1000, -most, most)));
+  }
+  /// What does not depend on time, as lists by the numbers of the jobs.
+  nb::dict workload() const {
+    nb::list ids;
+    nb::list quotas;
+    nb::list classes;
+    std::vector<nb::list> tags(stepper_.tags().size());
+    for (const job_facts& f : stepper_.jobs()) {
+      ids.append(text(f.id));
+      quotas.append(text(stepper_.of().quotas[f.quota].spec.name));
+      classes.append(text(f.job_class));
+      for (std::size_t t = 0; t < tags.size(); ++t)
+        tags[t].append(text(t < f.tags.size() ? f.tags[t] : std::string_view{}));
+    }
+    nb::dict d;
+    d["job"] = ids;
+    d["quota"] = quotas;
+    d["class"] = classes;
+    nb::dict by_name;
+    for (std::size_t t = 0; t < tags.size(); ++t) by_name[text(stepper_.tags()[t])] = tags[t];
+    d["tags"] = by_name;
+    return d;
+  }
+  nb::dict names() const {
+    nb::list quotas;
+    for (const lab::quota_entry& q : stepper_.of().quotas) quotas.append(text(q.spec.name));
+    nb::list nodes;
+    if (const auto& cluster = stepper_.of().cluster) {
+      for (std::size_t i = 0; i < cluster->size(); ++i)
+        nodes.append(text(cluster->name(allot::gpu::node_id{i})));
+    }
+    nb::list resources;
+    for (const std::string& r : stepper_.of().resources) resources.append(text(r));
+    nb::dict d;
+    d["quotas"] = quotas;
+    d["nodes"] = nodes;
+    d["resources"] = resources;
+    return d;
+  }
+  [[nodiscard]] const lab::scenario& of() const { return stepper_.of(); }
+  /// (time, how many wait, how many of them are shown, how many run, how many of these are shown)
+  nb::tuple fill(columns& to) {
+    stepper_.observe(to);
+    return nb::make_tuple(to.now, to.waiting, to.pending.count, to.running_in_all, to.running.count);
+  }
+  nb::tuple take_news() {
+    const news seen = stepper_.take_news();
+    return nb::make_tuple(seen.submitted, seen.evicted, seen.ended);
+  }
+  /// Starts the jobs with these numbers, one after the other, up to the first that is refused. Returns how
+  /// many.
+  std::size_t start_numbers(const std::vector<job_number>& jobs) {
+    if (stepper_.done()) return 0;
+    for (const job_number j : jobs) {
+      if (j >= stepper_.jobs().size()) throw nb::index_error("there is no job with this number");
+    }
+    return stepper_.start_while_possible(jobs);
   }
   void stop() { stepper_.stop(); }
   run& result() { return stepper_.result(); }
@@ -368,6 +486,9 @@ NB_MODULE(_allot, m) {
   m.def("decide", &decide);
   m.def("explain_change", &explain_change);
   m.def("program", &program);
+  nb::class_<columns>(m, "Columns").def("arrays", [](nb::handle self) {
+    return arrays{nb::cast<columns&>(self), self}.all();
+  });
   nb::class_<python_stepper>(m, "Stepper")
       .def("__init__",
            [](python_stepper* self, const nb::dict& input, const nb::dict& options,
@@ -379,6 +500,15 @@ NB_MODULE(_allot, m) {
       .def_prop_ro("now", &python_stepper::now)
       .def("observe", &python_stepper::observe)
       .def("act", &python_stepper::act)
+      .def("workload", &python_stepper::workload)
+      .def("names", &python_stepper::names)
+      .def("columns",
+           [](const python_stepper& s, std::size_t most_pending, std::size_t most_running) {
+             return std::make_unique<columns>(s.of(), most_pending, most_running);
+           })
+      .def("fill", &python_stepper::fill)
+      .def("take_news", &python_stepper::take_news)
+      .def("start", &python_stepper::start_numbers)
       .def("advance", &python_stepper::advance)
       .def("stop", &python_stepper::stop)
       .def("result", [](python_stepper& s) { return words_of(s.result()); });

@@ -20,8 +20,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <map>
 #include <new>
+#include <set>
 #include <utility>
 
 namespace allot_python {
@@ -44,23 +46,20 @@ class desk_of final : public desk {
   using record = typename Session::record;
   static constexpr std::size_t n = Session::n;
 
-  explicit desk_of(const stepper& of) : stepper_(&of), id_of_(of.jobs().size()) {}
+  explicit desk_of(const stepper& of) : stepper_(&of), id_of_(of.jobs().size()), past_(of.jobs().size()) {}
 
   /// To be called each time before anything else. The session moves until the simulation begins.
   void open(Session& session) {
     session_ = &session;
-    session.queues().take_stays([&](const auto& change) {
-      if (!change.begins || !session.jobs().contains(change.id)) return;
-      const record& r = session.jobs().at(change.id);
-      if (!r.facts.elastic) id_of_[r.what] = change.id;
-    });
+    follow_queues();
+    std::erase_if(running_, [&](allot::job_id id) { return has_left(id); });
     if (std::exchange(has_looked_, true)) return;
     // What runs at the beginning was in no queue.
     for (std::size_t i = 0; session.jobs().contains(allot::job_id{i}); ++i) {
       const record& r = session.jobs().at(allot::job_id{i});
       if (r.facts.elastic) continue;
       id_of_[r.what] = r.facts.id;
-      if (r.state == allot::job_state::running) running_.push_back(r.facts.id);
+      if (r.state == allot::job_state::running) begin_run(r);
     }
   }
 
@@ -70,33 +69,70 @@ class desk_of final : public desk {
     Session& s = *session_;
     to.now = s.now();
     look_at_quotas(to);
-    std::vector<allot::job_id> waiting;
-    for (const allot::quota_id x : s.tree().top_down()) {
-      s.jobs().for_each_waiting(x, [&](allot::job_id id) {
-        if (!s.jobs().at(id).facts.elastic) waiting.push_back(id);
-      });
-    }
-    const auto is_earlier = [&](allot::job_id a, allot::job_id b) {
-      return s.jobs().at(a).what < s.jobs().at(b).what;
-    };
-    const std::size_t count = std::min(most_pending, waiting.size());
-    std::partial_sort(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(count), waiting.end(),
-                      is_earlier);
-    waiting.resize(count);
+    follow_queues();
     // Jobs of one class have the same chances.
-    std::map<std::pair<allot::quota_id, decltype(record::request_class)>, std::pair<bool, bool>> of_class;
-    for (const allot::job_id id : waiting) {
-      const record& r = s.jobs().at(id);
-      const auto key = std::pair{r.facts.quota, r.request_class};
-      auto known = of_class.find(key);
-      if (known == of_class.end()) known = of_class.emplace(key, chances(r)).first;
-      to.pending.push_back({r.what, r.facts.quota.index(), widen(r.facts.request), r.facts.pods,
-                            known->second.first, known->second.second});
+    for_each_pending(most_pending, [&](const record& r, const std::pair<bool, bool>& fits) {
+      to.pending.push_back(
+          {r.what, r.facts.quota.index(), widen(r.facts.request), r.facts.pods, fits.first, fits.second});
+    });
+    for (const allot::job_id id : running_) {
+      if (runs(id)) look_at_running(s.jobs().at(id), to);
     }
-    std::erase_if(running_, [&](allot::job_id id) { return !runs(id); });
-    for (const allot::job_id id : running_) look_at_running(s.jobs().at(id), to);
     look_at_nodes(to);
   }
+
+  void look(columns& to) override {
+    Session& s = *session_;
+    follow_queues();
+    to.now = in_seconds(s.now());
+    to.waiting = waiting_.size();
+    to.pending.count = 0;
+    for_each_pending(to.pending.job.size(), [&](const record& r, const std::pair<bool, bool>& fits) {
+      const std::size_t i = show(r, r.facts.pods, 0, to.pending);
+      to.pending.fits_quota[i] = fits.first;
+      to.pending.fits_nodes[i] = fits.second;
+    });
+    to.running_in_all = to.running.count = 0;
+    for (const allot::job_id id : running_) {
+      if (!runs(id)) continue;
+      ++to.running_in_all;
+      if (to.running.count == to.running.job.size()) continue;
+      const record& r = s.jobs().at(id);
+      show(r, s.jobs().running_pods(r), s.now() - r.facts.started, to.running);
+    }
+    const auto& books = s.books().allocated();
+    const auto& assumed = s.books().assumed();
+    loans_.update(books);
+    const std::size_t resources = to.pending.resources;
+    for (const allot::quota_id x : s.tree().top_down()) {
+      const auto headroom = assumed.headroom(x);
+      const auto own = books.own_usage(x);
+      for (std::size_t d = 0; d < resources; ++d) {
+        const std::size_t i = x.index() * resources + d;
+        to.nominal[i] = in_units(s.tree().spec(x).nominal[d]);
+        to.headroom[i] = in_units(headroom[d]);
+        to.used[i] = in_units(own[d]);
+        to.borrowed[i] = in_units(loans_.borrowed(x, d));
+        to.lent[i] = in_units(loans_.lent(x, d));
+      }
+    }
+    const auto order = s.tree().top_down();
+    for (auto x = order.rbegin(); x != order.rend(); ++x) {
+      const allot::quota_id p = s.tree().parent(*x);
+      for (std::size_t d = 0; p && d < resources; ++d)
+        to.used[p.index() * resources + d] += to.used[x->index() * resources + d];
+    }
+    if (!s.books().places.has_nodes()) return;
+    const auto& inventory = s.books().places.inventory();
+    for (std::size_t i = 0; i < to.free.size(); ++i) {
+      const allot::gpu::node_id node{i};
+      to.free[i] = inventory.is_closed(node) ? 0
+                                             : static_cast<double>(inventory.layout().gpus(node)) -
+                                                   in_units(inventory.index().used(node));
+    }
+  }
+
+  [[nodiscard]] news take_news() override { return std::exchange(news_, {}); }
 
   [[nodiscard]] bool may_go_on() const override {
     if (std::any_of(running_.begin(), running_.end(), [&](allot::job_id id) { return runs(id); }))
@@ -125,6 +161,84 @@ class desk_of final : public desk {
   }
 
  private:
+  /// What is known of a job's earlier runs.
+  struct past {
+    allot::instant served = 0;
+    std::int32_t starts = 0;
+    bool was_submitted = false;
+  };
+
+  void follow_queues() {
+    session_->queues().take_stays([&](const auto& change) {
+      const std::size_t i = change.id.index();
+      if (number_of_.size() <= i) number_of_.resize(i + 1, no_number);
+      if (number_of_[i] != no_number) waiting_.erase(std::exchange(number_of_[i], no_number));
+      if (!change.begins || !session_->jobs().contains(change.id)) return;
+      const record& r = session_->jobs().at(change.id);
+      if (r.facts.elastic) return;
+      id_of_[r.what] = change.id;
+      number_of_[i] = r.what;
+      waiting_.insert(r.what);
+      if (!std::exchange(past_[r.what].was_submitted, true)) news_.submitted.push_back(r.what);
+    });
+  }
+  void begin_run(const record& r) {
+    running_.push_back(r.facts.id);
+    ++past_[r.what].starts;
+    began_.emplace(r.facts.id, began{r.what, r.facts.started});
+  }
+  /// Whether it runs no longer, which is then news.
+  [[nodiscard]] bool has_left(allot::job_id id) {
+    if (runs(id)) return false;
+    const auto at = began_.find(id);
+    const began b = at->second;
+    began_.erase(at);
+    past_[b.what].served += session_->now() - b.at;
+    const bool is_over = !session_->jobs().contains(id) || session_->jobs().at(id).what != b.what;
+    (is_over ? news_.ended : news_.evicted).push_back(b.what);
+    return true;
+  }
+  /// Calls `visit(record, {whether its quota allows it, whether it has a place})`, by submission.
+  template <class Visit>
+  void for_each_pending(std::size_t most, Visit visit) {
+    Session& s = *session_;
+    // Jobs of one class have the same chances.
+    of_class_.clear();
+    std::size_t shown = 0;
+    for (const job_number j : waiting_) {
+      if (shown++ == most) return;
+      const record& r = s.jobs().at(id_of_[j]);
+      const auto key = std::pair{r.facts.quota, r.request_class};
+      auto known =
+          std::find_if(of_class_.begin(), of_class_.end(), [&](const auto& c) { return c.first == key; });
+      if (known == of_class_.end()) known = of_class_.emplace(of_class_.end(), key, chances(r));
+      visit(r, known->second);
+    }
+  }
+  /// Returns its row.
+  std::size_t show(const record& r, std::uint32_t pods, allot::instant ran, job_columns& to) {
+    const std::size_t i = to.count++;
+    const job_facts& f = stepper_->jobs()[r.what];
+    to.job[i] = static_cast<std::int32_t>(r.what);
+    to.quota[i] = static_cast<std::int32_t>(r.facts.quota.index());
+    for (std::size_t d = 0; d < to.resources; ++d)
+      to.request[i * to.resources + d] = in_units(r.facts.request[d]);
+    to.pods[i] = static_cast<std::int32_t>(pods);
+    to.priority[i] = f.priority;
+    to.preemptible[i] = f.preemptible;
+    to.age[i] = in_seconds(session_->now() - f.submit);
+    to.estimate[i] = f.estimate == 0 ? std::numeric_limits<double>::quiet_NaN() : in_seconds(f.estimate);
+    to.served[i] = in_seconds(past_[r.what].served + ran);
+    to.ran[i] = in_seconds(ran);
+    to.starts[i] = past_[r.what].starts;
+    return i;
+  }
+  [[nodiscard]] static double in_seconds(allot::instant t) { return static_cast<double>(t) / 1000; }
+  [[nodiscard]] static double in_units(allot::quantity q) {
+    return q.is_bounded() ? static_cast<double>(q.in_milli()) / 1000
+                          : std::numeric_limits<double>::infinity();
+  }
+
   [[nodiscard]] bool is_in(allot::job_id id, allot::job_state state) const {
     return session_->jobs().contains(id) && session_->jobs().at(id).state == state;
   }
@@ -224,7 +338,7 @@ class desk_of final : public desk {
     if (!is_in(id, allot::job_state::pending))
       return {false, "not_pending", {}, text_of(j) + " is not pending"};
     answer a = start_unit(id);
-    if (a.done) running_.push_back(id);
+    if (a.done) begin_run(session_->jobs().at(id));
     return a;
   }
   [[nodiscard]] answer grow(job_number j) {
@@ -354,8 +468,22 @@ class desk_of final : public desk {
   Session* session_ = nullptr;
   /// By number; what a job had last.
   std::vector<allot::job_id> id_of_;
-  /// In the order of their starts; some may have ended.
+  /// By id: the number of a job that waits.
+  static constexpr job_number no_number = std::numeric_limits<job_number>::max();
+  std::vector<job_number> number_of_;
+  std::set<job_number> waiting_;
+  /// In the order of their starts; some may have been evicted at this instant.
   std::vector<allot::job_id> running_;
+  struct began {
+    job_number what = 0;
+    allot::instant at = 0;
+  };
+  std::map<allot::job_id, began> began_;
+  std::vector<past> past_;
+  news news_;
+  std::vector<std::pair<std::pair<allot::quota_id, decltype(record::request_class)>, std::pair<bool, bool>>>
+      of_class_;
+  allot::loan_book<n> loans_;
   bool has_looked_ = false;
 };
 
@@ -397,6 +525,32 @@ struct outside : allot::standard {
 };
 
 }  // namespace
+
+job_columns::job_columns(std::size_t most, std::size_t resources_)
+    : resources(resources_),
+      job(most, -1),
+      quota(most),
+      request(most * resources_),
+      pods(most),
+      priority(most),
+      preemptible(most),
+      age(most),
+      estimate(most),
+      served(most),
+      ran(most),
+      starts(most),
+      fits_quota(most),
+      fits_nodes(most) {}
+
+columns::columns(const lab::scenario& of, std::size_t most_pending, std::size_t most_running)
+    : pending(most_pending, of.resources.size()),
+      running(most_running, of.resources.size()),
+      nominal(of.quotas.size() * of.resources.size()),
+      used(nominal),
+      borrowed(nominal),
+      lent(nominal),
+      headroom(nominal),
+      free(of.cluster ? of.cluster->size() : 0) {}
 
 std::string_view to_string(action_kind kind) noexcept {
   switch (kind) {
@@ -468,9 +622,14 @@ stepper::stepper(const run_input& input, const run_options& options, std::string
         jobs_.back().sets.push_back(
             {std::string{names[i]}, set.pods, set.fewest(), widen(view.pod(j, allot::pod_set_id{i}, {}))});
       }
+      if (const auto traced = w.origins[j].traced) {
+        for (std::size_t t = 0; t < s.trace->tag_columns.size(); ++t)
+          jobs_.back().tags.push_back(s.trace->tag(s.trace->jobs[*traced], t));
+      }
       last_to_come_ = std::max(last_to_come_, job.submit);
     }
   });
+  if (s.trace) tags_.assign(s.trace->tag_columns.begin(), s.trace->tag_columns.end());
   for (const auto& e : s.events) last_to_come_ = std::max(last_to_come_, e.at);
   routine_ = std::make_unique<coroutine>();
   resume();
@@ -518,6 +677,16 @@ observation stepper::observe(std::size_t most_pending) {
   return seen;
 }
 
+void stepper::observe(columns& to) {
+  if (desk_ != nullptr) return desk_->look(to);
+  to.now = static_cast<double>(now_) / 1000;
+  to.waiting = to.running_in_all = to.pending.count = to.running.count = 0;
+}
+
+news stepper::take_news() {
+  return desk_ == nullptr ? news{} : desk_->take_news();
+}
+
 std::vector<answer> stepper::act(const std::vector<action>& actions) {
   std::vector<answer> answers;
   const allot::instant at = now_;
@@ -539,6 +708,13 @@ std::vector<answer> stepper::act(const std::vector<action>& actions) {
   }
   carry_out();
   return answers;
+}
+
+std::size_t stepper::start_while_possible(const std::vector<job_number>& jobs) {
+  std::size_t started = 0;
+  while (started < jobs.size() && desk_->carry_out({action_kind::start, jobs[started], {}}).done) ++started;
+  if (started > 0) resume();
+  return started;
 }
 
 std::optional<allot::instant> stepper::wakes_at(const desk& at) const {

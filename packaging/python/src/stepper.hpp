@@ -69,6 +69,57 @@ struct observation {
   std::vector<node> nodes{};
 };
 
+/// Jobs as columns that keep their places: as many as are shown at most. Past `count`, what a column had
+/// before.
+struct job_columns {
+  job_columns(std::size_t most, std::size_t resources_);
+
+  std::size_t resources;
+  std::size_t count = 0;
+  std::vector<std::int32_t> job;
+  std::vector<std::int32_t> quota;
+  /// By job, then resource.
+  std::vector<double> request;
+  std::vector<std::int32_t> pods;
+  std::vector<std::int64_t> priority;
+  std::vector<unsigned char> preemptible;
+  /// In seconds: since it was submitted; its user's estimate, or not a number; for how long it has run, in
+  /// all of its runs and in the present one.
+  std::vector<double> age;
+  std::vector<double> estimate;
+  std::vector<double> served;
+  std::vector<double> ran;
+  /// How often it has started.
+  std::vector<std::int32_t> starts;
+  /// Of pending ones.
+  std::vector<unsigned char> fits_quota;
+  std::vector<unsigned char> fits_nodes;
+};
+/// The state as columns. Amounts are by quota, then resource; infinite if unlimited.
+struct columns {
+  columns(const lab::scenario& of, std::size_t most_pending, std::size_t most_running);
+
+  double now = 0;
+  /// How many there are in all.
+  std::size_t waiting = 0;
+  std::size_t running_in_all = 0;
+  job_columns pending;
+  job_columns running;
+  std::vector<double> nominal;
+  std::vector<double> used;
+  std::vector<double> borrowed;
+  std::vector<double> lent;
+  std::vector<double> headroom;
+  /// By node: in GPUs, 0 if it is closed.
+  std::vector<double> free;
+};
+/// What has happened to jobs since this was last asked.
+struct news {
+  std::vector<job_number> submitted;
+  std::vector<job_number> evicted;
+  std::vector<job_number> ended;
+};
+
 enum class action_kind : std::uint8_t { start, evict, grow, shrink };
 [[nodiscard]] std::string_view to_string(action_kind kind) noexcept;
 /// What is decided from outside.
@@ -107,6 +158,8 @@ struct job_facts {
   std::int64_t estimate = 0;
   /// If its pods differ.
   std::vector<pod_set> sets{};
+  /// By tag column of the trace.
+  std::vector<std::string_view> tags{};
 };
 
 /// What the cycle of the policy shows to the stepper; of one type for each number of resources.
@@ -117,6 +170,8 @@ class desk {
 
   [[nodiscard]] virtual allot::instant now() const = 0;
   virtual void look(observation& to, std::size_t most_pending) = 0;
+  virtual void look(columns& to) = 0;
+  [[nodiscard]] virtual news take_news() = 0;
   [[nodiscard]] virtual answer carry_out(const action& a) = 0;
   /// Whether anything runs, is not ready yet, or could start.
   [[nodiscard]] virtual bool may_go_on() const = 0;
@@ -151,9 +206,16 @@ class stepper {
 
   /// The state. Precondition: not done.
   [[nodiscard]] observation observe(std::size_t most_pending);
+  void observe(columns& to);
+  /// What has happened since the last call; nothing if it is done.
+  [[nodiscard]] news take_news();
+  /// The names of the tags.
+  [[nodiscard]] const std::vector<std::string>& tags() const noexcept { return tags_; }
   /// Carries the actions out, one after the other, at this instant. What an eviction frees is free for the
   /// next start. An answer for each.
   [[nodiscard]] std::vector<answer> act(const std::vector<action>& actions);
+  /// Starts these, one after the other, up to the first that is refused; returns how many.
+  std::size_t start_while_possible(const std::vector<job_number>& jobs);
   /// Time passes to `until`, and if that is past until something happens. It is done if nothing is left that
   /// could happen before, whatever is decided.
   void advance(allot::instant until);
@@ -179,6 +241,7 @@ class stepper {
 
   run run_;
   std::vector<job_facts> jobs_;
+  std::vector<std::string> tags_;
   /// When the last job comes, or the last event.
   allot::instant last_to_come_ = 0;
   /// To which time passes.

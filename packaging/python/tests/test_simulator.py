@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSL-1.0
 """The simulator, stepped from outside."""
 
+import collections
+import math
 import multiprocessing
 
 import pytest
@@ -300,3 +302,99 @@ def test_pod_sets(service):
     service["jobs"][0]["pod_sets"][1]["min_pods"] = 3
     answer = allot.Simulator(service, report=False).start("chat")
     assert not answer and answer.text.startswith("pod set workers: ")
+
+
+def test_arrays_are_what_observations_are(scenarios, trace):
+    for sim in (allot.Simulator(trace=trace, nodes="4x8", report=False),
+                allot.Simulator(scenarios / "flavors_and_elastic.json", report=False)):
+        now = sim.arrays(most_pending=5, most_running=100)
+        ids = sim.workload()["job"]
+        starts = collections.Counter()
+        waiting = set()
+        running = {job["job"] for job in sim.observe()["running"]}
+        starts.update(running)
+        for step in range(300):
+            if sim.done:
+                break
+            state = sim.observe()
+            now.update()
+            assert now.time_s == state["time_s"]
+            assert (now.waiting, now.running_in_all) == (len(state["pending"]), len(state["running"]))
+            assert (now.pending_shown, now.running_shown) == (min(5, now.waiting), now.running_in_all)
+            for shown, jobs, seen in ((now.pending_shown, now.pending, state["pending"]),
+                                      (now.running_shown, now.running, state["running"])):
+                for i, job in enumerate(seen[:shown]):
+                    assert ids[jobs["job"][i]] == job["job"]
+                    assert now.quota_names[jobs["quota"][i]] == job["quota"]
+                    assert jobs["age_s"][i] == pytest.approx(job["age_s"])
+                    assert jobs["priority"][i] == job["priority"] and jobs["preemptible"][i] == job["preemptible"]
+                    assert jobs["estimate_s"][i] == job["estimate_s"] or (
+                        math.isnan(jobs["estimate_s"][i]) and job["estimate_s"] is None)
+                    assert jobs["starts"][i] == starts[job["job"]]
+            for i, job in enumerate(state["pending"][:5]):
+                assert list(now.pending["request"][i]) == list(job["request"].values())
+                assert (now.pending["fits_quota"][i], now.pending["fits_nodes"][i]) == (job["fits_quota"], job["fits_nodes"])
+            for i, job in enumerate(state["running"]):
+                assert now.running["ran_s"][i] == pytest.approx(job["ran_s"])
+                assert now.running["served_s"][i] >= now.running["ran_s"][i]
+            for name, quota in state["quotas"].items():
+                at = now.quota_names.index(name)
+                for what in ("nominal", "used", "borrowed", "lent", "headroom"):
+                    assert [math.inf if q is None else q for q in quota[what].values()] == list(now.quotas[what][at])
+            assert list(now.free_gpus) == [0 if n["closed"] else n["free"] for n in state["nodes"]]
+            happened = sim.happened()
+            waiting |= {ids[j] for j in happened.submitted}
+            assert {ids[j] for j in happened.evicted} <= running and {ids[j] for j in happened.ended} <= running | waiting
+            waiting |= {ids[j] for j in happened.evicted}
+            running -= {ids[j] for j in [*happened.evicted, *happened.ended]}
+            assert {job["job"] for job in state["pending"]} <= waiting
+            assert {job["job"] for job in state["running"]} == running
+            if step % 5 == 4 and state["running"] and sim.evict(state["running"][0]["job"]):
+                sim.advance()
+                continue
+            numbers = [int(j) for j in now.pending["job"][:now.pending_shown]]
+            started = sim.start_numbers(numbers)
+            running |= {ids[j] for j in numbers[:started]}
+            starts.update(ids[j] for j in numbers[:started])
+            sim.advance()
+
+
+def test_jobs_are_started_up_to_the_first_that_is_refused(teams):
+    teams["jobs"].append({"id": "small", "quota": "vision", "request": {"gpu": 1}, "duration_s": 60})
+    sim = allot.Simulator(teams, report=False)
+    ids = sim.workload()["job"]
+    assert sim.workload()["quota"][ids.index("tune")] == "speech"
+    number = {name: i for i, name in enumerate(ids)}
+    assert sim.start_numbers([number["train"], number["tune"], number["small"]]) == 1
+    assert [j["job"] for j in sim.observe()["running"]] == ["train"]
+    with pytest.raises(IndexError):
+        sim.start_numbers([99])
+    now = sim.arrays()
+    del sim
+    now.update()
+    assert now.pending_shown == 1 and now.free_gpus.sum() == 2
+
+
+def test_tags_of_a_trace(tmp_path):
+    (tmp_path / "jobs.csv").write_text("job_id,submit_s,duration_s,gpus,model\na,0,60,1,resnet\nb,0,60,1,\n")
+    sim = allot.Simulator(trace=tmp_path / "jobs.csv", nodes="1x8", report=False)
+    assert sim.workload()["tags"]["model"] == ["resnet", ""]
+
+
+def test_an_environment(trace):
+    import gymnasium.utils.env_checker
+
+    from allot.gym import Scheduling
+
+    env = Scheduling(trace=trace, nodes="4x8", most_pending=8)
+    gymnasium.utils.env_checker.check_env(env, skip_render_check=True)
+    env.reset()
+    total = 0.0
+    done = False
+    while not done:
+        _, reward, done, _, info = env.step(0 if env.arrays.pending_shown else 8)
+        total += reward
+    run = env.simulator.result()
+    assert run.summary["jobs"]["completed"] == run.summary["jobs"]["total"]
+    assert -3600 * total == pytest.approx(run.jobs().wait_s.sum(), rel=1e-6)
+    assert run.decision_hash == allot.replay(trace=trace, nodes="4x8", policy="fifo", report=False).decision_hash

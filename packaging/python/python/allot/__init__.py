@@ -22,7 +22,7 @@ from . import _allot
 from ._errors import InputError, Problem
 from ._inputs import Scenario, Time, Trace, Window, input_of, options_of, told_of
 from ._results import Run, RunFiles, pandas, read_csv
-from ._simulator import Action, Answer, Simulator
+from ._simulator import Action, Answer, Arrays, News, Simulator
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Action",
     "Answer",
+    "Arrays",
     "InputError",
+    "News",
     "Policy",
     "Problem",
     "Run",

@@ -33,6 +33,49 @@ class Answer(NamedTuple):
 Action = Union[str, Tuple[str, str], Tuple[str, str, Optional[str]]]
 
 
+class News(NamedTuple):
+    """What has happened to jobs, by number."""
+
+    submitted: List[int]
+    #: Those that wait again: evicted, or their node has failed.
+    evicted: List[int]
+    #: Finished, or cancelled.
+    ended: List[int]
+
+
+class Arrays:
+    """The state of a simulation as NumPy arrays, for learners: `update` fills them, in place, with what is so now.
+
+    `pending` and `running` are dicts of arrays with a row for each of the first jobs, by submission and by start; the first
+    `pending_shown` and `running_shown` rows count. Of a job: `job` (its number: an index of `Simulator.workload()`),
+    `quota` (an index of `quota_names`), `request` (a column for each of `resources`), `pods`, `priority`, `preemptible`,
+    `age_s`, `estimate_s` (NaN if there is none), `served_s` (for how long it has run, in all), `starts` (how often);
+    of one that runs `ran_s` (since it last started), of one that waits `fits_quota` and `fits_nodes`: if both, a
+    start would be done. `quotas` has `nominal`, `used`, `borrowed`, `lent` and `headroom`, by quota and resource, infinite if
+    unlimited. `free_gpus` is by node (0 if it is closed).
+    """
+
+    def __init__(self, simulator: Simulator, most_pending: int, most_running: int):
+        self._simulator = simulator
+        names = simulator._stepper.names()
+        self.quota_names: List[str] = names["quotas"]
+        self.node_names: List[str] = names["nodes"]
+        self.resources: List[str] = names["resources"]
+        self._columns = simulator._stepper.columns(most_pending, most_running)
+        arrays = self._columns.arrays()
+        self.pending: Dict[str, Any] = arrays["pending"]
+        self.running: Dict[str, Any] = arrays["running"]
+        self.quotas: Dict[str, Any] = arrays["quotas"]
+        self.free_gpus: Any = arrays["free_gpus"]
+        self.update()
+
+    def update(self) -> None:
+        """Fills the arrays."""
+        #: `waiting` and `running_in_all` count all of them.
+        self.time_s, self.waiting, self.pending_shown, self.running_in_all, self.running_shown = (
+            self._simulator._stepper.fill(self._columns))
+
+
 class Simulator:
     """A simulation that is decided from outside: observe, decide, act, and let time pass.
 
@@ -122,6 +165,23 @@ class Simulator:
             wanted.append((kind, job, rest[0] if rest else None))
         answers = self._stepper.act(wanted)
         return [Answer(w[0], w[1], *a) for w, a in zip(wanted, answers)]
+
+    def arrays(self, most_pending: int = 64, most_running: int = 64) -> Arrays:
+        """The state as NumPy arrays of a fixed size, to be updated in place: see `Arrays`. For this episode: `reset`
+        begins another."""
+        return Arrays(self, most_pending, most_running)
+
+    def workload(self) -> Dict[str, Any]:
+        """The jobs by their numbers, as lists: `job` (the id), `quota`, `class`, and in `tags` each tag of the trace."""
+        return self._stepper.workload()
+
+    def happened(self) -> News:
+        """What has happened to jobs since the last call."""
+        return News(*self._stepper.take_news())
+
+    def start_numbers(self, jobs: Iterable[int]) -> int:
+        """Starts jobs, given by number, one after the other, up to the first that is refused. Returns how many."""
+        return self._stepper.start(list(jobs))
 
     def start(self, job: str) -> Answer:
         """Starts a pending job."""
