@@ -81,12 +81,8 @@ void governor::tick(moment now) {
   if (std::exchange(is_away_, false)) log_("host", {{"state", "back"}});
   if (!take_in(std::move(c))) return account();
   end_backoffs();
-  std::vector<command> all;
-  push_out_all(all);
-  carry_out(all);
-  const decision& d = engine_->step(now_.wall);
-  if (around_.events) around_.events(to_json(d, now_.wall));
-  act(d);
+  push_out_all();
+  decide();
   account();
 }
 

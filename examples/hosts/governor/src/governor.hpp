@@ -143,12 +143,13 @@ class governor {
   [[nodiscard]] record* find(const job_identity& job);
 
   // What it does (governor_actions.cpp).
-  void act(const decision& d);
+  void decide();
+  void act(const decision& d, std::vector<command>& all);
   void evict(record& r, const decision::eviction& e);
   void add_stop(record& r, std::vector<command>& all);
-  void push_out_all(std::vector<command>& all);
+  void push_out_all();
   void add_explanations(std::vector<command>& all);
-  void carry_out(std::vector<command>& all);
+  void carry_out(std::vector<command> all);
   void note_start(record& r, const command& c);
   void note_stop(record& r, const command& c);
   [[nodiscard]] milliseconds count_failure(record& r);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // What the scheduler decides becomes commands for the host.
 #include "governor/src/backoff.hpp"
+#include "governor/src/events_log.hpp"
 #include "governor/src/governor.hpp"
 #include "governor/src/plan_log.hpp"
 #include "governor/src/waiting_text.hpp"
@@ -20,17 +21,40 @@ constexpr std::int64_t retry_ms = 2000;
 /// Bounds of what one tick may cost.
 constexpr std::size_t most_checks = 200;
 constexpr std::size_t most_looked_at = most_checks / 4;
+constexpr std::size_t most_starts = 100;
 
 }  // namespace
 
-void governor::act(const decision& d) {
+/// Until nothing more can start: in some policies a step decides on one job of each quota.
+void governor::decide() {
+  std::vector<command> all;
+  bool is_settled = false;
+  while (!is_settled && all.size() < most_starts) {
+    const decision& d = engine_->step(now_.wall);
+    if (around_.events) around_.events(to_json(d, now_.wall));
+    is_settled = d.admissions.empty() || !d.evictions.empty();
+    // Who is to start may be a victim already.
+    if (!d.evictions.empty()) carry_out(std::exchange(all, {}));
+    act(d, all);
+  }
+  if (options_.observes) return;
+  // Until then nobody knows why the others wait.
+  if (is_settled) add_explanations(all);
+  carry_out(std::move(all));
+}
+
+void governor::act(const decision& d, std::vector<command>& all) {
   if (options_.observes) return log_only(d, "evict", log_, would_do_);
   // A victim may go at once, and the governor before it sees that.
   if (!d.evictions.empty() && around_.remember) around_.remember(stands());
-  std::vector<command> all;
   for (const auto& e : d.evictions) {
     record* const r = find(e.key);
     if (r == nullptr) continue;
+    // It could not be started just now.
+    if (r->at == phase::not_ready) {
+      give_back(*r);
+      continue;
+    }
     evict(*r, e);
     add_stop(*r, all);
   }
@@ -60,8 +84,6 @@ void governor::act(const decision& d) {
       log_reservation(name, r->is.user, *p, r->told_start, log_);
     }
   }
-  add_explanations(all);
-  carry_out(all);
 }
 
 void governor::evict(record& r, const decision::eviction& e) {
@@ -86,13 +108,15 @@ void governor::add_stop(record& r, std::vector<command>& all) {
   c.how = r.leaves_how.value_or(allot::relation{});
 }
 
-void governor::push_out_all(std::vector<command>& all) {
+void governor::push_out_all() {
   if (options_.observes) return;
+  std::vector<command> all;
   for (const job_name& name : leaving_) add_stop(records_.at(name), all);
+  carry_out(std::move(all));
 }
 
 /// Carries out, and takes in what the answers say of the jobs.
-void governor::carry_out(std::vector<command>& all) {
+void governor::carry_out(std::vector<command> all) {
   if (all.empty()) return;
   host_.carry_out(all);
   constexpr std::size_t most_told = 100;

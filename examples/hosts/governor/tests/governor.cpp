@@ -147,6 +147,17 @@ TEST_CASE("a governor writes nothing while nothing happens") {
   CHECK(w.host.starts + w.host.stops + w.host.explained == calls);
 }
 
+TEST_CASE("a backlog starts at once, whatever the policy decides in a step, and only who has to wait is told why") {
+  world w{"kueue"};
+  std::vector<job_name> all;
+  for (int i = 0; i < 33; ++i) all.push_back(w.host.submit(1, 1, 1, 1000));
+  w.tick();
+  CHECK(w.host.starts == 32);
+  CHECK(w.host.explained == 1);
+  CHECK(w.said(all.back()).starts_with("waits: "));
+  w.replays();
+}
+
 TEST_CASE("what can't be started is tried again later, and what can't be evicted runs on") {
   world w;
   const job_name lame = w.host.submit(1, 1, 8, 50);
