@@ -104,6 +104,8 @@ class governor {
     bool was_evicted = false;
     /// Since it was told to start.
     bool has_run = false;
+    /// The host has been told that it is to leave.
+    bool is_told_to_leave = false;
     /// Nobody knows whether it was told to start.
     bool is_in_doubt = false;
     /// On the wall clock: since when it waits, and before when it is not tried.
@@ -151,6 +153,7 @@ class governor {
   void add_explanations(std::vector<command>& all);
   void carry_out(std::vector<command> all);
   void note_start(record& r, const command& c);
+  void put_off(record& r, milliseconds until, std::string why);
   void note_stop(record& r, const command& c);
   [[nodiscard]] milliseconds count_failure(record& r);
   [[nodiscard]] explanation explanation_of(const record& r);

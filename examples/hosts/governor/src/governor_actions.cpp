@@ -47,6 +47,7 @@ void governor::act(const decision& d, std::vector<command>& all) {
   if (options_.observes) return log_only(d, "evict", log_, would_do_);
   // A victim may go at once, and the governor before it sees that.
   if (!d.evictions.empty() && around_.remember) around_.remember(stands());
+  std::vector<command> stops;
   for (const auto& e : d.evictions) {
     record* const r = find(e.key);
     if (r == nullptr) continue;
@@ -56,16 +57,27 @@ void governor::act(const decision& d, std::vector<command>& all) {
       continue;
     }
     evict(*r, e);
-    add_stop(*r, all);
+    add_stop(*r, stops);
   }
+  carry_out(std::move(stops));
   for (const auto& n : d.nominations) {
     record* const r = find(n.key);
     log_nomination(n, r == nullptr ? "" : r->is.user, log_);
     if (r != nullptr) dirty(*r);
   }
+  // Under kueue they are given what victims leave, and these run on if they do not know.
+  const bool may_start = d.admissions.empty() || engine_->scheduler().ledger().is_sound() ||
+                         std::all_of(leaving_.begin(), leaving_.end(), [this](const job_name& name) {
+                           const record& r = records_.at(name);
+                           return r.is_told_to_leave || r.is.at == stage::leaving;
+                         });
   for (const auto& a : d.admissions) {
-    const record* const r = find(a.key);
+    record* const r = find(a.key);
     if (r == nullptr) continue;
+    if (!may_start) {
+      put_off(*r, now_.wall + retry_ms, "it is tried again later: who is to leave was not told yet");
+      continue;
+    }
     command& c = all.emplace_back();
     c.is = command::kind::start;
     c.job = &r->is;
@@ -92,6 +104,7 @@ void governor::evict(record& r, const decision::eviction& e) {
   r.leaves_since = now_.steady;
   if (std::exchange(r.was_evicted, true)) ++totals_.evicted_again;
   r.has_run = had_run;
+  r.is_told_to_leave = false;
   r.next_try = 0;
   r.reason = e.text;
   r.leaves_how = e.how;
@@ -167,17 +180,21 @@ void governor::note_start(record& r, const command& c) {
   log_("release", {{"job", name}, {"failed", c.result.text}});
   if (r.is_in_doubt) return;
   // It waits again. If it runs all the same, it is adopted.
+  milliseconds until = now_.wall + retry_ms;
   if (c.result.is == outcome::kind::refused) {
     ++totals_.failed_starts;
-    r.backs_off_until = count_failure(r);
-  } else {
-    r.backs_off_until = now_.wall + retry_ms;
+    until = count_failure(r);
   }
-  r.reason = "it is tried again later: " + c.result.text;
-  tell(event::kind::start_failed, name, r.backs_off_until);
-  r.told.ready = r.backs_off_until;
+  put_off(r, until, "it is tried again later: " + c.result.text);
+}
+
+/// It was admitted, and does not start.
+void governor::put_off(record& r, milliseconds until, std::string why) {
+  r.backs_off_until = r.told.ready = until;
+  r.reason = std::move(why);
+  tell(event::kind::start_failed, r.is.name, until);
   enter(r, phase::not_ready);
-  backing_off_.insert(name);
+  backing_off_.insert(r.is.name);
 }
 
 void governor::note_stop(record& r, const command& c) {
@@ -189,6 +206,7 @@ void governor::note_stop(record& r, const command& c) {
                  {"why", r.reason},
                  {"failed", c.result.text}});
   if (c.result) {
+    r.is_told_to_leave = true;
     ++totals_.requeued;
     return;
   }
