@@ -20,10 +20,12 @@ event resume_from(const saved_state& s, allot::delay_cause changed, milliseconds
   for (const auto& u : s.units) {
     auto j = find(u.what);
     if (!j) continue;
+    const bool held = u.state == allot::job_state::running || u.state == allot::job_state::evicting;
+    // Who has lost its share since then is to be submitted anew: as it is, nobody would look at it.
+    if (held && !j->holds) continue;
     auto& to = e.state.units.emplace_back();
     static_cast<allot::unit_state&>(to) = u;
     to.what = j->name;
-    const bool held = u.state == allot::job_state::running || u.state == allot::job_state::evicting;
     if (j->holds) {
       to.where = std::move(j->where);
       if (!held) to.state = allot::job_state::running;
@@ -35,7 +37,6 @@ event resume_from(const saved_state& s, allot::delay_cause changed, milliseconds
       if (j->has_chosen) to.pick = {};
       to.pods = std::max<std::uint32_t>(1, j->what.pods.total ? 1 : j->what.pods.pods);
     } else {
-      if (held) to.state = allot::job_state::pending;
       if (to.state == allot::job_state::nominated) to.where = u.where;
       const bool is_early = to.state == allot::job_state::pending && j->what.ready > e.state.memory.now;
       to.ready_at = is_early ? std::optional{j->what.ready} : std::nullopt;
