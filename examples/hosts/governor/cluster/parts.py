@@ -35,16 +35,17 @@ class Checks:
 def main(doc, part_class, parts, numbers):
     """The program of `part_class`, whose functions part_NAME are its parts: all of `parts`, or those that are named. `numbers`
     are its own options, each {NAME: (DEFAULT, HELP)}, which a part has as attributes. Returns the exit status."""
-    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    known = vars(sys.modules["__main__"])
+    told = [f"  {name:<10} " + re.sub(r"\s+", " ", known[f"part_{name}"].__doc__) for name in parts]
+    parser = argparse.ArgumentParser(description=doc, epilog="the parts:\n" + "\n".join(told), formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--keep", help="directory for what the governors wrote")
     parser.add_argument("--soak", action="store_true")
     for name, (default, text) in numbers.items():
         parser.add_argument(f"--{name}", type=int, default=default, help=text)
     parser.add_argument("--at-once", type=int, default=3)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(parts))
+    parser.add_argument("parts", nargs="*", metavar="PART")
     options = parser.parse_args()
-    known = vars(sys.modules["__main__"])
     unknown = [name for name in options.parts if f"part_{name}" not in known]
     if unknown:
         parser.error(f"no part {unknown[0]!r}; there are {', '.join(parts)}")

@@ -114,8 +114,15 @@ class governor {
     std::uint32_t failures = 0;
     /// Why it is refused, not ready, or leaves; and how, if that was decided.
     std::string reason{};
+    /// Why it was refused, as it was logged.
+    std::string refusal{};
     std::optional<allot::relation> leaves_how{};
     bool is_dirty = false;
+    /// What it was when it was last told why, and on the steady clock, before when it is not told again as
+    /// long as it is that.
+    phase told_as = phase::unknown;
+    bool told_reserved = false;
+    std::int64_t next_told = 0;
     /// It has not been tried since the scheduler was told of it.
     bool is_untried = true;
     /// The first reserved start that was logged.
@@ -155,6 +162,7 @@ class governor {
   void note_start(record& r, const command& c);
   void put_off(record& r, milliseconds until, std::string why);
   void note_stop(record& r, const command& c);
+  void note_explanation(record& r, const command& c);
   [[nodiscard]] milliseconds count_failure(record& r);
   [[nodiscard]] explanation explanation_of(const record& r);
 

@@ -18,6 +18,9 @@ using stage = job_report::stage;
 
 /// Between two commands for the same job, if the first did not help.
 constexpr std::int64_t retry_ms = 2000;
+/// Between two reasons of a job that goes on waiting, and how many such ones there are in a second.
+constexpr std::int64_t told_again_ms = 10'000;
+constexpr std::int64_t told_a_second = 3;
 /// Bounds of what one tick may cost.
 constexpr std::size_t most_checks = 200;
 constexpr std::size_t most_looked_at = most_checks / 4;
@@ -152,7 +155,7 @@ void governor::carry_out(std::vector<command> all) {
     if (r == nullptr) continue;
     if (c.is == command::kind::start) note_start(*r, c);
     if (c.is == command::kind::stop) note_stop(*r, c);
-    if (c.is == command::kind::explain) c.result ? void(r->is.said = c.why.for_users) : dirty(*r);
+    if (c.is == command::kind::explain) note_explanation(*r, c);
     if (!c.after) continue;
     r->is = std::move(*c.after);
     r->is.at == stage::ended ? forget(name) : take_in(*r);
@@ -166,6 +169,7 @@ void governor::note_start(record& r, const command& c) {
   if (c.result || r.is_in_doubt) {
     enter(r, phase::released);
     r.is.at = stage::starting;
+    r.is.where = c.admission.where;
   }
   if (c.result) {
     ++totals_.released;
@@ -214,6 +218,16 @@ void governor::note_stop(record& r, const command& c) {
   // It runs on, and those for whom it was to leave look for others.
   tell(event::kind::not_evicted, r.is.name, count_failure(r));
   enter(r, r.has_run ? phase::running : phase::released);
+  take_in(r);
+}
+
+void governor::note_explanation(record& r, const command& c) {
+  if (c.result) {
+    r.is.said = c.why.for_users;
+    return;
+  }
+  r.next_told = 0;
+  dirty(r);
 }
 
 /// Returns when it may be tried again.
@@ -266,9 +280,19 @@ void governor::add_explanations(std::vector<command>& all) {
     if (r == nullptr) continue;
     r->is_dirty = false;
     if (is_commanded(r->is)) continue;
+    const bool is_reserved = engine_->reservation_of(name).has_value();
+    if (r->at == r->told_as && is_reserved == r->told_reserved && now_.steady < r->next_told) {
+      dirty(*r);
+      continue;
+    }
     explanation why = explanation_of(*r);
     if (why.for_users.empty() || why.for_users == r->is.said) continue;
     ++said;
+    r->told_as = r->at;
+    r->told_reserved = is_reserved;
+    // With each start those behind it have another text: however many they are, so many are told in a second.
+    r->next_told = now_.steady +
+                   std::max(told_again_ms, static_cast<std::int64_t>(records_.size()) * 1000 / told_a_second);
     command& c = all.emplace_back();
     c.is = command::kind::explain;
     c.job = &r->is;

@@ -157,7 +157,8 @@ void governor::take_in_holding(record& r) {
     const bool asks_for_more = j.has ? !engine_->counts_for(j.name, is) : is != r.told;
     const bool moved =
         quotas_->places_jobs && !j.where.empty() && !is_same_place(engine_->where(j.name), j.where);
-    if (asks_for_more || moved) {
+    // Who waits for it to leave would start at once if it were another job from now on.
+    if (moved || (asks_for_more && r.at != phase::leaving)) {
       event e;
       e.is = event::kind::alter;
       e.key = j.name;
@@ -190,7 +191,7 @@ void governor::take_in_holding(record& r) {
 void governor::wait_with(record& r, phase as, std::string reason) {
   const job_name& name = r.is.name;
   if (engine_->contains(name)) tell(event::kind::cancel, name);
-  if (as == phase::refused && (r.at != phase::refused || r.reason != reason)) {
+  if (as == phase::refused && std::exchange(r.refusal, reason) != reason) {
     ++totals_.refused;
     log_("refuse", {{"job", name}, {"user", r.is.user}, {"account", r.is.account}, {"why", reason}});
   }

@@ -65,7 +65,7 @@ void governor::show_jobs(snapshot& s) {
                : r.at == phase::leaving   ? job_phase::leaving
                                           : job_phase::waiting;
     ++s.phases[static_cast<std::size_t>(to.phase)];
-    to.request = row_of(what ? what->request : amounts{}, s.resources.size());
+    if (what) to.request = row_of(what->request, s.resources.size());
     to.preemptible = !what || what->preemptible;
     to.submitted = j.submitted;
     to.restarts = j.restarts;

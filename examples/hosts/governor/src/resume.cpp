@@ -21,8 +21,10 @@ event resume_from(const saved_state& s, allot::delay_cause changed, milliseconds
   for (const auto& u : s.units) {
     const bool held = u.state == allot::job_state::running || u.state == allot::job_state::evicting;
     auto j = find(u.what);
-    has_freed = has_freed || (held && (!j || !j->holds));
-    if (!j) continue;
+    const bool has_left = held && (!j || !j->holds);
+    has_freed = has_freed || has_left;
+    // If it waits again it is submitted anew: as it is, nobody would look at it.
+    if (!j || has_left) continue;
     auto& to = e.state.units.emplace_back();
     static_cast<allot::unit_state&>(to) = u;
     to.what = j->name;
@@ -37,14 +39,13 @@ event resume_from(const saved_state& s, allot::delay_cause changed, milliseconds
       if (j->has_chosen) to.pick = {};
       to.pods = std::max<std::uint32_t>(1, j->what.pods.total ? 1 : j->what.pods.pods);
     } else {
-      if (held) to.state = allot::job_state::pending;
       if (to.state == allot::job_state::nominated) to.where = u.where;
       const bool is_early = to.state == allot::job_state::pending && j->what.ready > e.state.memory.now;
       to.ready_at = is_early ? std::optional{j->what.ready} : std::nullopt;
     }
     e.jobs.emplace_back(std::move(j->name), std::move(j->what));
   }
-  // The scheduler of `s` does not know that they have what was held, or wait again.
+  // The scheduler of `s` does not know that others may have it now.
   if (has_freed) {
     auto& m = e.state.memory;
     m.starts_may_move = m.must_requeue = true;

@@ -71,6 +71,7 @@ struct snapshot {
     /// An index into `quotas`; none if the account has no quota.
     std::optional<std::size_t> quota{};
     job_phase phase = job_phase::waiting;
+    /// Empty: it can't be read.
     amounts_row request{};
     /// Of a heterogeneous job, in the order of its components; of another one none.
     struct component {

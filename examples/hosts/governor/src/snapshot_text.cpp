@@ -61,7 +61,7 @@ std::string amounts_text(const snapshot& s, const amounts_row& row) {
   return text.empty() ? "nothing" : text;
 }
 std::string request_text(const snapshot& s, const snapshot::job& j) {
-  std::string text = amounts_text(s, j.request);
+  std::string text = j.request.empty() ? "unknown" : amounts_text(s, j.request);
   for (const auto& c : j.components) {
     text.append(&c == &j.components.front() ? " on " : " + ").append(std::to_string(c.nodes));
   }

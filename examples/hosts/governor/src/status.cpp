@@ -348,7 +348,7 @@ class status_json_writer {
       text("account", j.account);
       quota("quota", j.quota);
       w_.member("phase", job_phase_names[static_cast<std::size_t>(j.phase)]);
-      amounts("request", j.request);
+      if (!j.request.empty()) amounts("request", j.request);
       if (!j.components.empty()) {
         w_.key("components").begin_array();
         for (const auto& c : j.components) {

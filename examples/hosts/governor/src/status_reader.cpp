@@ -114,7 +114,7 @@ class reader {
     j.quota = quota(o, "quota");
     const auto phase = std::find(job_phase_names.begin(), job_phase_names.end(), text(o, "phase"));
     if (phase != job_phase_names.end()) j.phase = static_cast<job_phase>(phase - job_phase_names.begin());
-    j.request = amounts(o, "request");
+    if (find(o, "request") != nullptr) j.request = amounts(o, "request");
     for (const json::value& v : array(o, "components")) {
       const json::object& c = v.as_object();
       j.components.push_back({count(c, "nodes"), amounts(c, "request")});

@@ -147,7 +147,8 @@ TEST_CASE("a governor writes nothing while nothing happens") {
   CHECK(w.host.starts + w.host.stops + w.host.explained == calls);
 }
 
-TEST_CASE("a backlog starts at once, whatever the policy decides in a step, and only who has to wait is told why") {
+TEST_CASE(
+    "a backlog starts at once, whatever the policy decides in a step, and only who has to wait is told why") {
   world w{"kueue"};
   std::vector<job_name> all;
   for (int i = 0; i < 33; ++i) all.push_back(w.host.submit(1, 1, 1, 1000));
@@ -156,6 +157,32 @@ TEST_CASE("a backlog starts at once, whatever the policy decides in a step, and 
   CHECK(w.host.explained == 1);
   CHECK(w.said(all.back()).starts_with("waits: "));
   w.replays();
+}
+
+TEST_CASE("those who wait are told another reason now and then, however often it changes") {
+  world w;
+  // One after the other; each start changes what all others are told.
+  for (int i = 0; i < 40; ++i) w.host.submit(1, 1, 8, 8);
+  w.ticks(5);
+  CHECK(w.host.explained >= 36);
+  const std::size_t before = w.host.explained;
+  w.ticks(20);
+  CHECK(w.host.starts > 8);
+  CHECK(w.host.explained > before + 20);
+  CHECK(w.host.explained < before + 80);
+}
+
+TEST_CASE("why a job is refused is logged once, however often the scheduler is made anew") {
+  world w;
+  w.host.submit(1, 1, 64, 50);
+  w.host.submit(1, 1, 8, 50);
+  for (const int of_a : {16, 12, 16}) {
+    w.host.give(quotas_of("standard", of_a));
+    w.ticks(3);
+  }
+  CHECK(std::count_if(w.log.begin(), w.log.end(), [](const std::string& line) {
+          return line.find(" refuse ") != std::string::npos;
+        }) == 1);
 }
 
 TEST_CASE("what can't be started is tried again later, and what can't be evicted runs on") {
@@ -362,13 +389,26 @@ void run_world(allot_test::random_source random, const std::string& policy, bool
   w.replays();
 }
 
+void run_any_world(allot_test::random_source& random) {
+  static constexpr const char* policies[] = {"standard", "kueue", "kueue_fair", "runai", "hyperpod", "pai"};
+  const char* const policy = random.pick(policies);
+  const bool places_jobs = random.one_in(2);
+  run_world(random, policy, places_jobs);
+}
+
 TEST_CASE("whatever happens, every job ends once, and the log says why" * doctest::test_suite("schedules")) {
-  allot_test::for_each_seed(300, [](allot_test::random_source& random) {
-    static constexpr const char* policies[] = {"standard", "kueue", "kueue_fair", "runai", "hyperpod", "pai"};
-    const char* const policy = random.pick(policies);
-    const bool places_jobs = random.one_in(2);
-    run_world(random, policy, places_jobs);
-  });
+  allot_test::for_each_seed(300, run_any_world);
+}
+
+TEST_CASE(
+    "what went wrong once: starts in doubt before a new scheduler, runs that ended before it, victims that "
+    "change") {
+  for (const std::uint64_t seed :
+       {1796036002022255U, 1796036002010474U, 1796036002014786U, 1796036002017475U}) {
+    CAPTURE(seed);
+    allot_test::random_source random{seed};
+    run_any_world(random);
+  }
 }
 
 }  // namespace

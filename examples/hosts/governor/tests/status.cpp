@@ -33,6 +33,15 @@ struct in_utc {
 
 }  // namespace
 
+TEST_CASE("status: what a job asks for may be unknown") {
+  snapshot s = test::sample("lab");
+  s.jobs[0].request.clear();
+  CHECK(contains(status_text(s), "unknown"));
+  const auto read = read_status(status_json(s), s.words);
+  REQUIRE(read);
+  CHECK(status_text(*read) == status_text(s));
+}
+
 TEST_CASE("status: quotas in the order of the tree, loans, reservations, and who waits why") {
   const in_utc utc;
   snapshot s = test::sample("lab");

@@ -263,7 +263,10 @@ class Cluster:
             "health": {"healthProbeBindAddress": f"127.0.0.1:{self.port + 4}"}, "metrics": {"bindAddress": f"127.0.0.1:{self.port + 5}"},
             "webhook": {"host": "127.0.0.1", "port": self.port + 3, "certDir": os.path.dirname(self.certificate)},
             "leaderElection": {"leaderElect": False}, "internalCertManagement": {"enable": False},
-            "clientConnection": {"qps": 500, "burst": 1000}, "integrations": {"frameworks": ["batch/job", "pod"]},
+            "clientConnection": {"qps": 500, "burst": 1000},
+            # As in Kueue's manifests; without it there is one of each.
+            "controller": {"groupKindConcurrency": {"Job.batch": 5, "Pod": 5, "Workload.kueue.x-k8s.io": 5}},
+            "integrations": {"frameworks": ["batch/job", "pod"]},
             "featureGates": {"VisibilityOnDemand": False}, **more})])
 
     def _text(self, name, lines):
@@ -276,6 +279,8 @@ class Cluster:
         plane = os.path.join(programs(), "control-plane")
         config = f"--kubeconfig={self.path(part + '.kubeconfig')}"
         etcd = f"127.0.0.1:{self.port + 1}"
+        # As Kueue's, configured above: nobody waits for the limits of his own client.
+        pace = ["--kube-api-qps=500", "--kube-api-burst=1000"]
         return {
             "etcd": [plane, "etcd", self.path("etcd"), etcd, f"127.0.0.1:{self.port + 2}"],
             "apiserver": [
@@ -288,8 +293,8 @@ class Cluster:
                 "--default-not-ready-toleration-seconds=2", "--default-unreachable-toleration-seconds=2"],
             "manager": [
                 plane, "kube-controller-manager", config, f"--service-account-private-key-file={self.key}", f"--root-ca-file={self.certificate}",
-                "--leader-elect=false", "--secure-port=0", "--node-monitor-period=1s", "--controllers=" + ",".join(f"{name}-controller" for name in CONTROLLERS)],
-            "scheduler": [plane, "kube-scheduler", config, "--leader-elect=false", "--secure-port=0"],
+                "--leader-elect=false", "--secure-port=0", *pace, "--node-monitor-period=1s", "--controllers=" + ",".join(f"{name}-controller" for name in CONTROLLERS)],
+            "scheduler": [plane, "kube-scheduler", config, "--leader-elect=false", "--secure-port=0", *pace],
             "kwok": [os.path.join(programs(), "kwok"), config, "--manage-all-nodes", "--node-ip=127.0.0.1",
                      "--node-lease-duration-seconds=40", f"--config={self.path('stages.yaml')}"],
             "kueue": ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "--mount",

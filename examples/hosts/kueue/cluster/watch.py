@@ -114,6 +114,9 @@ class Watch(LawWatch):
                 if name not in self.law.quotas:
                     self.note(f"Workloads of {name!r}, which is no ClusterQueue, use {used[name]} GPUs")
             self.check_law(used)
+            # Whatever becomes of quotas.
+            if total > self.gpus:
+                self.note(f"Workloads use {total} GPUs, and there are {self.gpus}: {dict(used)}")
         for name, gpus in bound.items():
             if gpus > self.cluster.gpus:
                 self.note(f"{gpus} GPUs are in use on {name}, and there are {self.cluster.gpus}")

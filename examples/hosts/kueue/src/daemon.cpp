@@ -119,7 +119,7 @@ class loop {
       : options_(std::move(o)),
         who_(credentials_for(options_)),
         server_(who_),
-        host_(server_, options_.host),
+        host_(server_, with_lease(options_.host)),
         files_(options_.directory),
         orders_(options_.directory) {
     if (!options_.lease.empty() && !options_.observes) lease_.emplace(server_, lease_for(options_));
@@ -151,6 +151,15 @@ class loop {
  private:
   static void say(const std::string& line) { std::cerr << "allot-kueue: " << line << std::endl; }
 
+  /// Its lease is renewed while it waits, and it writes nothing without it.
+  [[nodiscard]] kueue_host_options with_lease(kueue_host_options o) {
+    o.may_write = [this] {
+      const moment now = time_now();
+      if (lease_) lease_->step(now);
+      return leads(now);
+    };
+    return o;
+  }
   [[nodiscard]] bool leads(const moment& now) const { return !lease_ || lease_->is_leader(now.steady); }
 
   void turn() {

@@ -4,6 +4,7 @@
 #include <allot/core/pod_counts.hpp>
 #include <allot/lab/json_writer.hpp>
 #include <allot/lab/quotas_file.hpp>
+#include <allot/lab/timestamp.hpp>
 
 #include <boost/json.hpp>
 
@@ -141,13 +142,15 @@ class conditions {
   json::value generation_{};
 };
 
+/// One that has lost its lease in the meantime must not be answered later.
+constexpr instant write_timeout = 4000;
+
 /// Server-side apply of a part of the status. With a version, only if the object still has it.
 [[nodiscard]] request apply_status(const json::object& workload, json::object status,
                                    std::string_view manager, std::string_view version) {
   request r = patch_status_apply(workloads(), name_of(workload), std::move(status), manager, version,
                                  contested::taken);
-  // One that has lost its lease in the meantime must not be answered later.
-  r.timeout = 4000;
+  r.timeout = write_timeout;
   return r;
 }
 
@@ -202,6 +205,11 @@ constexpr std::string_view kueue_manager = "kueue-admission";
   return f;
 }
 
+/// Whether what was asked may still be carried out, or was not for the version that it was for.
+[[nodiscard]] bool is_open(outcome::kind k) {
+  return k == outcome::kind::away || k == outcome::kind::too_many_requests || k == outcome::kind::conflict;
+}
+
 /// Kueue's word for a preemption, in the condition Preempted.
 [[nodiscard]] std::string_view preemption_word(allot::relation how) {
   switch (how) {
@@ -238,7 +246,7 @@ class kueue_host::configuration_handler final : public object_handler {
     if (is_same) return;
     of_.is_reread_ = true;
   }
-  void on_gone(const object_name& name) override {
+  void on_gone(const object_name& name, std::string_view) override {
     if (of_.configuration_[kind_].erase(name.text()) != 0) of_.is_reread_ = true;
   }
   void on_synced() override {}
@@ -252,8 +260,11 @@ class kueue_host::workload_handler final : public object_handler {
  public:
   explicit workload_handler(kueue_host& of) : of_(of) {}
   void on_set(json::object object) override { of_.set_workload(std::move(object)); }
-  void on_gone(const object_name& name) override {
+  void on_gone(const object_name& name, std::string_view version) override {
     const std::string text = name.text();
+    // An answer to a request of ours may have said more by now: that another one has its name.
+    const auto at = of_.workloads_.find(text);
+    if (at != of_.workloads_.end() && number_of(version) < number_of(at->second.version)) return;
     of_.workloads_.erase(text);
     of_.changed_.erase(text);
     of_.gone_.insert(text);
@@ -316,6 +327,8 @@ std::string kueue_host::problem() const {
 void kueue_host::tell_all_again() {
   for (const auto& [name, w] : workloads_) changed_.insert(name);
   gone_.clear();
+  // What another governor decided is not to be decided again.
+  in_doubt_.clear();
   are_quotas_news_ = cluster_.has_value();
 }
 
@@ -326,12 +339,7 @@ void kueue_host::set_workload(json::object object) {
     meta->get_object().erase("managedFields");
   const std::string version{text_at(object, {"metadata", "resourceVersion"})};
   const auto at = workloads_.find(name);
-  if (at != workloads_.end()) {
-    const bool is_same_one =
-        text_at(at->second.object, {"metadata", "uid"}) == text_at(object, {"metadata", "uid"});
-    if (at->second.version == version) return;
-    if (is_same_one && number_of(version) < number_of(at->second.version)) return;
-  }
+  if (at != workloads_.end() && number_of(version) <= number_of(at->second.version)) return;
   std::string text = json::serialize(object);
   workloads_[name] = {std::move(object), std::move(text), version};
   gone_.erase(name);
@@ -415,7 +423,7 @@ std::vector<std::string> kueue_host::ask_for_each(
     }
   }
   std::vector<std::string> answered;
-  const std::vector<response> answers = ask(server_, std::move(requests));
+  const std::vector<response> answers = ask(server_, std::move(requests), [this] { options_.may_write(); });
   for (std::size_t i = 0; i < answers.size(); ++i) {
     outcome o = outcome_of(answers[i]);
     if (o) set_workload(std::move(o.object));
@@ -426,11 +434,40 @@ std::vector<std::string> kueue_host::ask_for_each(
   return answered;
 }
 
-/// What became of writes without an answer.
-void kueue_host::ask_after_doubtful() {
-  const auto known = ask_for_each(
-      in_doubt_, [](const workload& w) { return std::optional{get(workloads(), name_of(w.object))}; });
-  changed_.insert(known.begin(), known.end());
+/// A write without an answer is sent again until there is one, or until the Workload has another version: it
+/// may be carried out late, whatever the Workload looks like until then.
+void kueue_host::settle_doubts() {
+  const auto close = [&] {
+    std::erase_if(in_doubt_, [&](const auto& d) {
+      const auto at = workloads_.find(d.first);
+      const bool is_open = at != workloads_.end() && at->second.version == d.second.version;
+      if (!is_open) changed_.insert(d.first);
+      return !is_open;
+    });
+  };
+  close();
+  if (in_doubt_.empty() || !options_.may_write()) return;
+  std::vector<request> requests;
+  for (const auto& [name, d] : in_doubt_) {
+    requests.push_back(d.is_refused ? get(workloads(), name_of(workloads_.at(name).object)) : d.sent);
+    requests.back().timeout = write_timeout;
+  }
+  const std::vector<response> answers = ask(server_, std::move(requests), [this] { options_.may_write(); });
+  auto answer = answers.begin();
+  for (auto at = in_doubt_.begin(); at != in_doubt_.end();) {
+    doubt& d = at->second;
+    outcome o = outcome_of(*answer++);
+    if (o) set_workload(std::move(o.object));
+    const bool is_read = o && std::exchange(d.is_refused, false);
+    if (o.is == outcome::kind::conflict) d.is_refused = true;
+    if (is_read || is_open(o.is)) {
+      ++at;
+      continue;
+    }
+    changed_.insert(at->first);
+    at = in_doubt_.erase(at);
+  }
+  close();
 }
 
 result kueue_host::poll(allot_governor::changes& to) {
@@ -448,7 +485,7 @@ result kueue_host::poll(allot_governor::changes& to) {
       problem_ = reading.problems.front();
     }
   }
-  ask_after_doubtful();
+  settle_doubts();
   for (const std::string& name : std::exchange(changed_, {})) {
     // Before that it is as it was.
     if (in_doubt_.count(name) != 0) continue;
@@ -477,7 +514,8 @@ std::optional<job_report> kueue_host::report(const std::string& name) {
     j.said = text_at(*condition(w.object, waiting_condition), {"message"});
   const std::uint64_t rank = r.job ? rank_of(r.job->submit, j.uid) : 0;
   const bool is_served = serves(r.cluster_queue);
-  if (r.job) j.submitted = r.job->submit;
+  const auto made = allot::lab::parse_timestamp(text_at(w.object, {"metadata", "creationTimestamp"}));
+  j.submitted = r.job ? r.job->submit : made.value_or(now_.wall);
   switch (r.standing) {
     case kueue_standing::finished:
       j.at = stage::ended;
@@ -597,9 +635,16 @@ json::object kueue_host::waiting(bool is, std::string_view reason, std::string m
            is_same ? std::string{text_at(*before, {"lastTransitionTime"})} : time_text(now_.wall)}};
 }
 
-void kueue_host::take_answer(command& c, const response& answer) {
+void kueue_host::take_answer(command& c, doubt d, const response& answer) {
   outcome o = outcome_of(answer);
   using is = outcome::kind;
+  const auto reason = [&] {
+    const auto at = workloads_.find(c.job->name);
+    const json::object* const said =
+        at == workloads_.end() ? nullptr : condition(at->second.object, waiting_condition);
+    return said == nullptr ? std::string{} : std::string{text_at(*said, {"reason"})};
+  };
+  const std::string before = reason();
   switch (o.is) {
     case is::done:
       set_workload(std::move(o.object));
@@ -610,13 +655,11 @@ void kueue_host::take_answer(command& c, const response& answer) {
       return;
     case is::conflict:
       // Perhaps by a write of ours whose answer was lost.
-      c.result = {result::kind::in_doubt, o.text};
-      in_doubt_.insert(c.job->name);
-      return;
     case is::away:
     case is::too_many_requests:
-      c.result = {result::kind::away, o.text};
-      in_doubt_.insert(c.job->name);
+      d.is_refused = o.is == is::conflict;
+      c.result = {d.is_refused ? result::kind::in_doubt : result::kind::away, o.text};
+      if (c.is != command::kind::explain) in_doubt_[c.job->name] = std::move(d);
       return;
     default:
       c.result = {result::kind::refused, o.text};
@@ -630,7 +673,8 @@ void kueue_host::take_answer(command& c, const response& answer) {
                    (c.borrows.empty() ? "" : ", which borrows " + c.borrows));
   if (c.is == command::kind::stop) tell_event(at->second, "Normal", "Preempted", cut(c.why.for_users));
   if (c.is == command::kind::explain) {
-    tell_event(at->second, "Normal", "Waiting", cut(c.why.for_users));
+    // Numbers that change are in the condition alone.
+    if (reason() != before) tell_event(at->second, "Normal", "Waiting", cut(c.why.for_users));
     return;
   }
   c.after = report(c.job->name);
@@ -638,21 +682,24 @@ void kueue_host::take_answer(command& c, const response& answer) {
 
 void kueue_host::carry_out(std::span<command> all) {
   std::vector<request> requests;
-  std::vector<command*> of;
+  std::vector<std::pair<command*, doubt>> of;
+  const bool may_write = options_.may_write();
   for (command& c : all) {
-    std::string problem;
-    auto r = request_for(c, problem);
+    std::string problem = "another one governs";
+    auto r = may_write ? request_for(c, problem) : std::nullopt;
     if (!r) {
       c.result = {result::kind::too_late, problem};
       c.after = report(c.job->name);
       continue;
     }
+    of.push_back({&c, {*r, workloads_.at(c.job->name).version}});
     requests.push_back(std::move(*r));
-    of.push_back(&c);
   }
   writes_ += requests.size();
-  const std::vector<response> answers = ask(server_, std::move(requests));
-  for (std::size_t i = 0; i < answers.size(); ++i) take_answer(*of[i], answers[i]);
+  const std::vector<response> answers = ask(server_, std::move(requests), [this] { options_.may_write(); });
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    take_answer(*of[i].first, std::move(of[i].second), answers[i]);
+  }
 }
 
 std::optional<request> kueue_host::tidying(const workload& w) {
@@ -681,6 +728,7 @@ std::optional<request> kueue_host::tidying(const workload& w) {
 }
 
 void kueue_host::tidy() {
+  if (!options_.may_write()) return;
   static_cast<void>(ask_for_each(to_tidy_, [this](const workload& w) {
     auto r = tidying(w);
     if (r) ++writes_;

@@ -38,6 +38,8 @@ struct kueue_host_options {
   /// Which one of several.
   std::string instance{};
   std::uint64_t seed = 0;
+  /// Whether it may write now: asked before writes, and while their answers are waited for.
+  std::function<bool()> may_write = [] { return true; };
 };
 
 /// The type of the condition in which a Workload says why it waits.
@@ -99,12 +101,20 @@ class kueue_host final : public allot_governor::host {
   }
   std::vector<std::string> ask_for_each(std::set<std::string>& names,
                                         const std::function<std::optional<request>(const workload&)>& make);
-  void ask_after_doubtful();
+  void settle_doubts();
   [[nodiscard]] std::optional<allot_governor::job_report> report(const std::string& name);
   [[nodiscard]] boost::json::object waiting(bool is, std::string_view reason, std::string message,
                                             const boost::json::object& w) const;
+  /// A write without a good answer.
+  struct doubt {
+    request sent;
+    /// Of the Workload: as long as it has it, the write may be carried out.
+    std::string version;
+    /// The Workload is to be read before it is sent again.
+    bool is_refused = false;
+  };
+  void take_answer(allot_governor::command& c, doubt d, const response& answer);
   [[nodiscard]] std::optional<request> request_for(const allot_governor::command& c, std::string& problem);
-  void take_answer(allot_governor::command& c, const response& answer);
   [[nodiscard]] std::optional<request> admission(const workload& w, const std::string& queue,
                                                  const allot::flavor_pick& pick,
                                                  const allot::pods_by_set& pods);
@@ -129,8 +139,8 @@ class kueue_host final : public allot_governor::host {
   std::string problem_;
   std::vector<std::string> notes_;
   std::set<std::string> changed_;
-  /// Written, and not answered.
-  std::set<std::string> in_doubt_;
+  /// By Workload.
+  std::map<std::string, doubt> in_doubt_;
   std::set<std::string> gone_;
   std::set<std::string> to_tidy_;
   moment now_{};

@@ -35,6 +35,8 @@ using allot_kueue::watch_reading;
 struct api_faults {
   std::size_t lost_request = 0;
   std::size_t lost_answer = 0;
+  /// Of writes: they are carried out seconds after their client has given up.
+  std::size_t late = 0;
   std::size_t too_many = 0;
   std::size_t broken = 0;
   /// Of watches, for each reading.
@@ -45,6 +47,8 @@ struct api_faults {
   std::size_t expired = 0;
   /// Until a request arrives, and again until its answer does; of watches, until events do.
   instant slowest = 0;
+  /// How late watches are.
+  instant lag = 0;
 };
 
 class fake_api final : public allot_kueue::api_server {
@@ -91,6 +95,10 @@ class fake_api final : public allot_kueue::api_server {
     for (auto& [t, w] : watches_) w.is_compacted = w.from < kept_from_;
     log_.clear();
   }
+  /// What is late is never carried out.
+  void lose_late() {
+    std::erase_if(sent_, [](const auto& s) { return s.second.is_dropped; });
+  }
   void advance(instant by) {
     now += by;
     settle();
@@ -110,6 +118,12 @@ class fake_api final : public allot_kueue::api_server {
     s.answer_at = s.arrive_at + delay();
     s.is_lost = hits(faults.lost_request);
     s.is_answer_lost = hits(faults.lost_answer);
+    if (s.what.how != method::get && hits(faults.late)) {
+      s.is_lost = true;
+      sent again{s.what, now + random_.between(1, 6000), 0};
+      again.is_dropped = true;
+      sent_.emplace(ticket{++last_}, std::move(again));
+    }
     sent_.emplace(t, std::move(s));
     settle();
     return t;
@@ -147,12 +161,15 @@ class fake_api final : public allot_kueue::api_server {
     if (const auto at = sent_.find(t); at != sent_.end()) at->second.is_dropped = true;
   }
   void perform(instant wait, std::span<const int> = {}) override { advance(wait); }
-  void await(std::span<const ticket> all) override {
+  void await(std::span<const ticket> all, const std::function<void()>& meanwhile) override {
     const auto is_open = [&](ticket t) {
       const auto at = sent_.find(t);
       return at != sent_.end() && (!at->second.is_done || now < at->second.answer_at);
     };
-    while (std::any_of(all.begin(), all.end(), is_open)) advance(1);
+    while (std::any_of(all.begin(), all.end(), is_open)) {
+      advance(1);
+      meanwhile();
+    }
   }
 
  private:
@@ -474,7 +491,7 @@ class fake_api final : public allot_kueue::api_server {
     for (const logged& e : log_) {
       if (e.version <= w.from) continue;
       // Events come in order, and late.
-      if (e.at + delay() > now) break;
+      if (e.at + faults.lag + delay() > now) break;
       const bool is_in =
           std::get<0>(e.what) == w.of.collection && (w.of.space.empty() || std::get<1>(e.what) == w.of.space);
       w.from = e.version;

@@ -32,7 +32,9 @@ struct world {
     it.reset();
     host = std::make_unique<allot_kueue::kueue_host>(
         kueue.api, allot_kueue::kueue_host_options{
-                       .policy = policy_name.empty() ? std::string{} : '"' + policy_name + '"', .seed = 7});
+                       .policy = policy_name.empty() ? std::string{} : '"' + policy_name + '"',
+                       .seed = 7,
+                       .may_write = [this] { return may_write; }});
     allot_governor::surroundings around;
     around.log = [this](const std::string& line) { log.push_back(line); };
     around.events = [this](const std::string& line) { events << line << '\n'; };
@@ -44,6 +46,7 @@ struct world {
   }
   /// As after SIGKILL.
   void restart(bool with_journal) {
+    kueue.api.lose_late();
     begin();
     if (with_journal) it->remember(journal);
   }
@@ -97,6 +100,7 @@ struct world {
   instant clock_off = 0;
   bool observes;
   bool is_lawful = true;
+  bool may_write = true;
 };
 
 TEST_CASE("workloads are admitted, borrow, give back and say why they wait") {
@@ -186,6 +190,47 @@ TEST_CASE("only ClusterQueues with the label and on Hold are governed, and the o
   CHECK(w.kueue.jobs.at(later).evictions == 0);
 }
 
+TEST_CASE("what is told late of a Workload that was deleted is not told of the one that has its name now") {
+  world w;
+  const std::string name = w.kueue.submit("a", 1, 8, 1'000'000);
+  w.ticks(6);
+  json::object o = w.kueue.object(name);
+  const auto uid_of = [](const json::object& of) { return std::string{text_at(of, {"metadata", "uid"})}; };
+  allot_governor::job_report old;
+  old.name = name;
+  old.uid = uid_of(o);
+  w.kueue.api.faults.lag = 10'000;
+  w.kueue.api.remove(workloads, allot_kueue::name_of(o));
+  w.kueue.api.advance(2000);
+  o["metadata"].get_object().erase("uid");
+  w.kueue.api.set(workloads, o);
+  allot_governor::command stop;
+  stop.is = allot_governor::command::kind::stop;
+  stop.job = &old;
+  w.host->carry_out({&stop, 1});
+  CHECK(stop.result.is == allot_governor::outcome::kind::in_doubt);
+  allot_governor::changes seen;
+  CHECK(w.host->poll(seen));
+  REQUIRE(seen.jobs.size() == 1);
+  CHECK(seen.jobs.front().uid == uid_of(w.kueue.object(name)));
+  // Now the watch tells of the old one's end.
+  w.kueue.api.advance(9000);
+  w.host->step({w.kueue.api.now, w.kueue.api.now});
+  CHECK(w.host->poll(seen));
+  CHECK(seen.gone == std::vector<std::string>{});
+}
+
+TEST_CASE("who may not write sends nothing, and leaves it to who may") {
+  world w;
+  const std::string name = w.kueue.submit("a", 1, 8, 1'000'000);
+  w.may_write = false;
+  w.ticks(6);
+  CHECK(w.kueue.api.count("PATCH ") == 0);
+  w.may_write = true;
+  w.ticks(20);
+  CHECK(w.kueue.is(name, "Admitted"));
+}
+
 TEST_CASE("one that observes writes nothing") {
   world w{"standard", 1, true};
   for (int i = 0; i < 6; ++i) w.kueue.submit("a", 1, 8, 1000);
@@ -208,7 +253,7 @@ void run_world(allot_test::random_source& random, const std::string& policy) {
   };
   static constexpr const char* queues[] = {"a", "b", "c"};
   for (int step = 0; step < 50; ++step) {
-    switch (random.below(14)) {
+    switch (random.below(15)) {
       case 0:
       case 1:
       case 2:
@@ -220,6 +265,7 @@ void run_world(allot_test::random_source& random, const std::string& policy) {
       case 5:
         k.api.faults.lost_request = random.one_in(2) ? 6 : 0;
         k.api.faults.lost_answer = random.one_in(2) ? 6 : 0;
+        k.api.faults.late = random.one_in(2) ? 6 : 0;
         break;
       case 6:
         k.api.faults.too_many = random.one_in(2) ? 6 : 0;
@@ -244,6 +290,9 @@ void run_world(allot_test::random_source& random, const std::string& policy) {
         break;
       case 12:
         k.api.compact();
+        break;
+      case 13:
+        if (const std::string name = some(); !name.empty()) k.make_again(name);
         break;
       default:
         w.clock_off += random.between(-100, 100) * 1000;

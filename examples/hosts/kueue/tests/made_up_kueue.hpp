@@ -103,6 +103,16 @@ class made_up_kueue {
     jobs["default/" + name] = {queue, pods * gpus, lasts};
     return "default/" + name;
   }
+  /// Its Workload is deleted: its Job stops, and makes another one of that name.
+  void make_again(const std::string& name) {
+    json::object o = object(name);
+    if (is_true(o, "Finished")) return;
+    api.remove(workloads, name_of(name));
+    seen_.erase(name);
+    o.erase("status");
+    o["metadata"].get_object().erase("uid");
+    api.set(workloads, std::move(o));
+  }
   void remove(const std::string& name) {
     api.remove(workloads, name_of(name));
     jobs.erase(name);

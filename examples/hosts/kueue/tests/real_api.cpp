@@ -80,7 +80,7 @@ struct mirror final : object_handler {
   void on_set(json::object o) override {
     versions[name_of(o).text()] = text_at(o, {"metadata", "resourceVersion"});
   }
-  void on_gone(const object_name& n) override { versions.erase(n.text()); }
+  void on_gone(const object_name& n, std::string_view) override { versions.erase(n.text()); }
   void on_synced() override { ++synced; }
 };
 

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: BSL-1.0
 """allot-kueue on real Kubernetes clusters with the real Kueue, seen from outside: what counts is what the API server says.
 
-    python3 real_cluster.py [--seed N] [--keep DIR] [PART...]    the parts, three at a time; or those named
+    python3 real_cluster.py [--seed N] [--keep DIR] [PART...]    the parts, three at a time; or those named (--help lists them)
     python3 real_cluster.py --soak [--jobs 5000]                 many short jobs of five teams
 
 The last line is "N passed, N failed".
 """
 
 import collections
+import concurrent.futures
 import json
 import os
 import re
@@ -29,6 +30,8 @@ from law import Law  # noqa: E402
 from parts import Checks, main  # noqa: E402
 from supervisor import free_ports  # noqa: E402
 from watch import Watch, quotas_of, workload_of  # noqa: E402
+
+from flawed_proxy import FlawedProxy  # noqa: E402
 
 # Of a cohort's 128 GPUs: what each owns, and the limits of two of them.
 TEAMS = {"team-a": (32, {}), "team-b": (48, {"borrowingLimit": 40}), "team-c": (48, {"lendingLimit": 24})}
@@ -266,6 +269,55 @@ def part_killed(part):
     part.drain(90)
     part.delete(loans)
     part.law_held()
+
+
+def part_faults(part):
+    """Random jobs of three teams, deletions and changes of quotas while a proxy loses, delays, refuses and cuts what the governor and
+    the API server say to each other."""
+    part.begin(start=False, options=["--lease", LEASE])
+    cluster, watch, governor, chance, length = part.cluster, part.watch, part.governor, part.random, part.seconds
+    owned = {name: gpus for name, (gpus, _) in TEAMS.items()}
+
+    def delete_jobs():
+        part.delete(chance.sample(part.expected, min(2, len(part.expected))))
+
+    def delete_workload():
+        live = sorted(one.name for one in watch.jobs.values() if one.state != "finished")
+        if live:
+            cluster.api("DELETE", f"{WORKLOADS}/{chance.choice(live)}")
+
+    def resize():
+        # At no time there is more than there is.
+        loser, winner = chance.sample(sorted(owned), 2)
+        by = min(owned[loser], chance.choice([8, 16]))
+        for name, change in ((loser, -by), (winner, by)):
+            owned[name] += change
+            set_queue(cluster, name, owned[name])
+        # The governor may hear of it late.
+        watch.changed(60)
+
+    with FlawedProxy(cluster, chance.random()) as proxy:
+        governor.connection = ["--kubeconfig", proxy.kubeconfig]
+        governor.start()
+        loans = part.submit("team-b", 8)
+        deeds = [(delete_jobs, length // 10), (delete_workload, length // 10), (resize, length // 30)]
+        part.storm(length, [(chance.uniform(0, length), deed) for deed, times in deeds for _ in range(times)], jobs=length)
+        proxy.calm()
+        begin = time.monotonic()
+        more = part.submit("team-b", 16)
+        well = lambda now: watch.pending() and all(now[one].why for one in watch.pending()) and not any(now[one].why for one in watch.running())
+        part.check(watch.until(well, 60), f"who waits says why, and nobody else does: {part.told([one for one in watch.jobs if watch.jobs[one].state != 'finished'])}")
+        part.say(f"all was told {time.monotonic() - begin:.1f} s after the last fault")
+        missed = proxy.kinds() - set(proxy.counts)
+        part.check(not missed, f"all faults happened, but {sorted(missed)}")
+        part.say(f"{sum(proxy.counts.values())} faults: {dict(sorted(proxy.counts.items()))}")
+        part.delete(loans + more)
+        part.drain(120)
+        part.check(watch.until(lambda now: not watch.pending() and not watch.used(), 30), f"nothing is left: {watch.pending()}, {dict(watch.used())}")
+        part.check(governor.stop() == 0, "it ends")
+    part.check(watch.most <= 128, f"never more than 128 GPUs: {watch.most}")
+    part.law_held()
+    part.replays()
 
 
 def part_restarts(part):
@@ -617,20 +669,21 @@ def part_soak(part):
     part.begin()
     watch, chance = part.watch, part.random
     begin, made = time.monotonic(), 0
-    while made < part.jobs:
-        # Bursts of one team each, so that all borrow and all are reclaimed from.
-        team = f"team-{chance.choice('abcde')}"
-        for _ in range(min(chance.randint(1, 40), part.jobs - made)):
-            part.submit(team, gpus=chance.choice([1, 1, 2, 4, 8]), pods=chance.choice([1, 1, 1, 2]), seconds=chance.randint(1, 4),
-                        ends=False, ttlSecondsAfterFinished=30)
-            made += 1
-        watch.poll()
-        watch.until(lambda now: len(watch.pending()) < 200, 300, 1)
-    part.check(watch.until(lambda now: not watch.pending() and not watch.running(), 600, 1), f"all end: {len(watch.pending())} wait, {len(watch.running())} run")
+    with concurrent.futures.ThreadPoolExecutor(8) as many:
+        while made < part.jobs:
+            # Bursts of one team each, so that all borrow and all are reclaimed from.
+            team = f"team-{chance.choice('abcde')}"
+            burst = [{"gpus": chance.choice([1, 1, 2, 4, 8]), "pods": chance.choice([1, 1, 1, 2]), "seconds": chance.randint(1, 4)}
+                     for _ in range(min(chance.randint(1, 40), part.jobs - made))]
+            names = [f"{team[5:]}{made + i}" for i in range(len(burst))]
+            list(many.map(lambda name, one: part.cluster.submit(name, team, ttlSecondsAfterFinished=30, **one), names, burst))
+            made += len(burst)
+            watch.until(lambda now: len(watch.pending()) < 200, 300, 1)
+    over = watch.until(lambda now: len(watch.finished) == made, 600, 1)
+    part.check(over, f"every Workload finishes once: {len(watch.finished)} of {made}; {part.told(watch.pending()[:5])} wait, {part.told(watch.running()[:5])} run")
     taken = time.monotonic() - begin
     evicted = len(part.governor.log("evict"))
     part.say(f"{made} jobs in {taken:.0f} s, {evicted} evictions, at most {watch.most} GPUs, {watch.polls} polls")
-    part.check(len(watch.finished) == made, f"every Workload has finished once: {len(watch.finished)} of {made}")
     part.check(evicted > 0, "something was reclaimed")
     part.law_held()
     part.replays()
@@ -639,8 +692,9 @@ def part_soak(part):
 # What is special about the clusters of some parts.
 SPECIAL = {"takeover": lambda: {"objects": objects(TEAMS, hold=False)}, "observe": audited, "soak": soak_teams, "import": lambda: {"objects": []}}
 # Those that take longest first.
-PARTS = ["observe", "restarts", "two", "changes", "sharing", "nodes", "killed", "takeover", "import"]
+PARTS = ["faults", "observe", "restarts", "two", "changes", "sharing", "nodes", "killed", "takeover", "import"]
 
 
 if __name__ == "__main__":
-    sys.exit(main(__doc__, Part, PARTS, {"jobs": (5000, "of the soak"), "kills": (5, "of the governor, in the part killed"), "states": (60, "of the part import")}))
+    sys.exit(main(__doc__, Part, PARTS, {"jobs": (5000, "of the soak"), "kills": (5, "of the governor, in the part killed"),
+                                            "seconds": (90, "of the part faults"), "states": (60, "of the part import")}))

@@ -41,7 +41,7 @@ struct mirror final : object_handler {
     uids[name] = uid;
     ++told;
   }
-  void on_gone(const object_name& name) override {
+  void on_gone(const object_name& name, std::string_view) override {
     CHECK_MESSAGE(versions.erase(name.text()) == 1, "it was not there");
     uids.erase(name.text());
     ++told;
@@ -169,7 +169,7 @@ TEST_CASE("reflector: a watch that says nothing, not even a bookmark, is opened 
     watch_reading read(ticket) override { return {}; }
     void drop(ticket) override {}
     void perform(instant, std::span<const int>) override {}
-    void await(std::span<const ticket>) override {}
+    void await(std::span<const ticket>, const std::function<void()>&) override {}
   } server{api};
   mirror seen;
   reflector r{server, pods, seen, {{}, {}, {}, 500, 300'000, 1}};

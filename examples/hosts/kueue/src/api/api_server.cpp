@@ -31,11 +31,12 @@ std::string request::target() const {
   return text;
 }
 
-std::vector<response> ask(api_server& server, std::vector<request> all) {
+std::vector<response> ask(api_server& server, std::vector<request> all,
+                          const std::function<void()>& meanwhile) {
   std::vector<ticket> tickets;
   tickets.reserve(all.size());
   for (request& r : all) tickets.push_back(server.submit(std::move(r)));
-  server.await(tickets);
+  server.await(tickets, meanwhile);
   std::vector<response> answers;
   answers.reserve(all.size());
   for (const ticket t : tickets) answers.push_back(server.take(t).value());

@@ -8,6 +8,7 @@
 #include <allot/core/time.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -91,12 +92,15 @@ class api_server {
   /// Sends and receives. Waits, for at most that many milliseconds, until there is something to take or to
   /// read, or one of the file descriptors can be read.
   virtual void perform(instant wait, std::span<const int> also = {}) = 0;
-  /// Sends and receives until these requests are answered.
-  virtual void await(std::span<const ticket> all) = 0;
+  /// Sends and receives until these requests are answered; calls `meanwhile` at least once a second until
+  /// then.
+  virtual void await(std::span<const ticket> all, const std::function<void()>& meanwhile) = 0;
 };
 
 /// The answers to requests that don't depend on each other, in their order: one round trip for all of them.
-[[nodiscard]] std::vector<response> ask(api_server& server, std::vector<request> all);
+/// Until they have come `meanwhile` is called, about once a second.
+[[nodiscard]] std::vector<response> ask(
+    api_server& server, std::vector<request> all, const std::function<void()>& meanwhile = [] {});
 [[nodiscard]] response ask(api_server& server, request r);
 
 }  // namespace allot_kueue

@@ -135,7 +135,7 @@ void reflector::end_list() {
   for (const auto& [key, e] : known_) {
     if (e.seen != lists_) missing.push_back(e.name);
   }
-  for (const object_name& name : missing) gone(name);
+  for (const object_name& name : missing) gone(name, version_);
   is_unpaged_ = false;
   is_synced_ = true;
   stale_since_.reset();
@@ -193,7 +193,7 @@ bool reflector::on_line(std::string_view line, instant now) {
   std::string version{text_at(object->get_object(), {"metadata", "resourceVersion"})};
   bool is_read = !version.empty();
   if (type == "DELETED") {
-    gone(name_of(object->get_object()));
+    gone(name_of(object->get_object()), version);
   } else if (type == "ADDED" || type == "MODIFIED") {
     is_read = is_read && set(std::move(object->get_object()));
   } else {
@@ -219,14 +219,14 @@ bool reflector::set(json::object object) {
     at->second.seen = lists_;
     return true;
   }
-  if (at != known_.end() && at->second.uid != uid) to_.on_gone(name);
+  if (at != known_.end() && at->second.uid != uid) to_.on_gone(name, version);
   known_[name.text()] = {name, std::move(uid), std::move(version), lists_};
   to_.on_set(std::move(object));
   return true;
 }
 
-void reflector::gone(const object_name& name) {
-  if (known_.erase(name.text()) > 0) to_.on_gone(name);
+void reflector::gone(const object_name& name, std::string_view version) {
+  if (known_.erase(name.text()) > 0) to_.on_gone(name, version);
 }
 
 }  // namespace allot_kueue

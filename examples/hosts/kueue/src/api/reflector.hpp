@@ -27,8 +27,9 @@ class object_handler {
   /// A new object, or one that has changed. `kind` and `apiVersion` may be missing: objects of a list don't
   /// have them.
   virtual void on_set(boost::json::object object) = 0;
-  /// An object is no longer there. Of one that was made again under its old name this comes before `on_set`.
-  virtual void on_gone(const object_name& name) = 0;
+  /// An object is no longer there, as of that version. Of one that was made again under its old name this
+  /// comes before `on_set`.
+  virtual void on_gone(const object_name& name, std::string_view version) = 0;
   /// All that was there at one time has been told: after each list.
   virtual void on_synced() = 0;
 };
@@ -87,7 +88,7 @@ class reflector {
   bool on_line(std::string_view line, instant now);
   void end_list();
   bool set(boost::json::object object);
-  void gone(const object_name& name);
+  void gone(const object_name& name, std::string_view version);
   /// Goes on after a while: with a watch from the last version, or with a list.
   void fail(std::string why, bool lists_anew, instant now, std::optional<instant> retry_after = std::nullopt);
   void works() noexcept;
