@@ -216,7 +216,8 @@ constexpr std::string_view kueue_manager = "kueue-admission";
   if (const json::object* const meta = object_at(workload, "metadata")) {
     const json::object* const notes = object_at(*meta, "annotations");
     if (notes != nullptr && notes->contains(replaced))
-      return "it takes the place of another Workload's pods, and allot-kueue does not place such (elastic) ones";
+      return "it takes the place of another Workload's pods, and allot-kueue does not place such (elastic) "
+             "ones";
   }
   for (const json::value& c : list_at(workload, {"status", "admissionChecks"})) {
     if (!list_at(c.as_object(), {"podSetUpdates"}).empty())
@@ -394,6 +395,12 @@ std::string kueue_host::problem() const {
   }
   if (text.empty() && !is_synced()) return "not everything has been read yet";
   return text.empty() ? problem_ : text;
+}
+
+std::vector<std::string> kueue_host::notes() const {
+  std::vector<std::string> all = notes_;
+  all.insert(all.end(), topology_.notes().begin(), topology_.notes().end());
+  return all;
 }
 
 void kueue_host::tell_all_again() {

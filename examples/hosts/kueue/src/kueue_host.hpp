@@ -65,7 +65,7 @@ class kueue_host final : public allot_governor::host {
   void tell_all_again();
   /// What of the quotas is not carried over, or not as it is; and ClusterQueues that lend to or borrow from
   /// others of which some are governed and some are not.
-  [[nodiscard]] const std::vector<std::string>& notes() const noexcept { return notes_; }
+  [[nodiscard]] std::vector<std::string> notes() const;
   /// The ClusterQueues that are governed.
   [[nodiscard]] const std::set<std::string, std::less<>>& served() const noexcept { return served_; }
   /// Calls that change something, since the beginning.

@@ -32,7 +32,9 @@ constexpr std::string_view all_nodes = "cluster";
 constexpr std::int64_t most_amount = allot::gpu::max_host_amount;
 constexpr allot::lab::nano_amount mib = allot::lab::nano * 1024 * 1024;
 
-[[nodiscard]] bool is_gpu(std::string_view resource) { return resource.ends_with("/gpu"); }
+[[nodiscard]] bool is_gpu(std::string_view resource) {
+  return resource.ends_with("/gpu");
+}
 
 /// The object that a text is; `read(object, found)` reads it.
 template <class Read>
@@ -61,7 +63,8 @@ void with_object(const std::string& text, const char* kind, errors& found, Read 
 
 /// The nodes of an assignment and how many pods each has, in the order of the pods; none if it is not one of
 /// nodes.
-[[nodiscard]] std::vector<std::pair<std::string, std::uint32_t>> read_assignment(const json::value& assigned) {
+[[nodiscard]] std::vector<std::pair<std::string, std::uint32_t>> read_assignment(
+    const json::value& assigned) {
   std::vector<std::pair<std::string, std::uint32_t>> all;
   try {
     const json::array& levels = assigned.at("levels").as_array();
@@ -154,8 +157,8 @@ bool topology::configure(const names& flavors, const texts& all_flavors, const t
         labels = at->second;
         first = name;
       } else if (labels != at->second) {
-        f.problem = "the topology of the flavor " + name + " has other levels than that of the flavor " + first +
-                    ": allot-kueue knows one set of levels at a time";
+        f.problem = "the topology of the flavor " + name + " has other levels than that of the flavor " +
+                    first + ": allot-kueue knows one set of levels at a time";
       }
     });
     read += text;
@@ -272,6 +275,9 @@ bool topology::sort() {
   is_sorted_ = true;
   const auto named_before = std::exchange(node_named_, {});
   notes_.clear();
+  for (const auto& [name, f] : flavors_) {
+    if (!f.problem.empty()) notes_.push_back("ResourceFlavor " + name + ": " + f.problem);
+  }
   const auto pools_before = std::exchange(pools_, {{}});
   const auto machines_before = std::exchange(machines_, {});
   machines_.push_back({.is = {.name = std::string{elsewhere}, .pool = "0"}});
@@ -293,7 +299,8 @@ bool topology::sort() {
       notes_.push_back("Node " + name + " is left out: " + n.problem);
       continue;
     }
-    const auto pool = static_cast<std::size_t>(std::find(pools_.begin() + 1, pools_.end(), uses) - pools_.begin());
+    const auto pool =
+        static_cast<std::size_t>(std::find(pools_.begin() + 1, pools_.end(), uses) - pools_.begin());
     if (pool == most) {
       fits = false;
       notes_.push_back("Node " + name + " is left out: there are too many kinds of nodes");
@@ -324,8 +331,7 @@ bool topology::sort() {
     return some;
   };
   // What was asked before means the same pools, unless these have changed.
-  must_ask_again_ =
-      must_ask_again_ || pools_.size() != pools_before.size() || node_named_ != named_before;
+  must_ask_again_ = must_ask_again_ || pools_.size() != pools_before.size() || node_named_ != named_before;
   for (std::size_t p = 0; !must_ask_again_ && p < pools_.size(); ++p)
     must_ask_again_ = known(pools_, p, demands_sorted_) != known(pools_before, p, demands_sorted_);
   demands_sorted_ = demands_.size();
@@ -393,7 +399,7 @@ std::string topology::ask_for_levels(allot::gpu::pod_set& to,
 
 /// Whether its pods are placed on nodes.
 topology::set_answer topology::ask_for_set(allot::lab::pod_set_entry& to, const allot::lab::kueue_pod_set& s,
-                                          const allot::lab::kueue_assignment& first) {
+                                           const allot::lab::kueue_assignment& first) {
   const auto refuse = [](std::string why) { return set_answer{false, std::move(why)}; };
   const auto find = [&](const std::string& f) { return flavors_.find(f); };
   // Those among which it chooses, or the one that it gets anyway.
@@ -443,7 +449,8 @@ topology::set_answer topology::ask_for_set(allot::lab::pod_set_entry& to, const 
     for (auto& o : groups.front()->options) o.pools = pools_of(o.name);
   }
   if (!is_any) return refuse(std::move(problem));
-  if (std::string why = ask_for_levels(to.pods, s.needs.topology); !why.empty()) return refuse(std::move(why));
+  if (std::string why = ask_for_levels(to.pods, s.needs.topology); !why.empty())
+    return refuse(std::move(why));
   return {true, {}};
 }
 
@@ -496,8 +503,8 @@ std::string topology::ask(allot_governor::facts& to, const allot::lab::kueue_rea
     send_elsewhere(to);
     return {};
   }
-  const auto leader = std::find_if(sets.begin(), sets.end(),
-                                   [](const auto* s) { return !s->needs.topology.group.empty(); });
+  const auto leader =
+      std::find_if(sets.begin(), sets.end(), [](const auto* s) { return !s->needs.topology.group.empty(); });
   if (leader != sets.end() && sets.size() > 1) {
     const bool are_all = std::all_of(sets.begin(), sets.end(), [&](const auto* s) {
       return s->needs.topology.group == (*leader)->needs.topology.group;
@@ -596,7 +603,8 @@ bool topology::assign(json::array& assignments, const allot_governor::facts& ask
     std::map<path, std::uint32_t> in_group;
     const auto path_of = [&](const node_share& s) {
       path p;
-      for (const std::string& label : labels_) p.push_back(nodes_.find(s.node)->second.labels.find(label)->second);
+      for (const std::string& label : labels_)
+        p.push_back(nodes_.find(s.node)->second.labels.find(label)->second);
       return p;
     };
     for (const node_share& s : pods) {

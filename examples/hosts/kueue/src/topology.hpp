@@ -29,7 +29,8 @@ class topology {
  public:
   using names = std::set<std::string, std::less<>>;
   /// Objects of a kind as texts, by name.
-  using texts = std::function<void(const std::function<void(const std::string& name, const std::string& text)>&)>;
+  using texts =
+      std::function<void(const std::function<void(const std::string& name, const std::string& text)>&)>;
 
   // What is configured.
 
@@ -47,7 +48,7 @@ class topology {
   void set_pod(const std::string& name, const std::string& text);
   void remove_pod(const std::string& name);
   void forget_all();
-  /// Nodes that are left out, and why.
+  /// Flavors and nodes that are left out, and why.
   [[nodiscard]] const std::vector<std::string>& notes() const noexcept { return notes_; }
 
   // What Workloads ask for, and have.
@@ -63,8 +64,9 @@ class topology {
   /// Whether pods of such a Workload are placed on nodes.
   [[nodiscard]] static bool places(const allot_governor::facts& f) noexcept { return f.pods.pools != 1; }
   /// The same of one that holds quota, and where its pods stand.
-  void stand(allot_governor::facts& to, std::vector<allot_governor::node_share>& where, const std::string& name,
-             const allot::lab::kueue_reading& of, const boost::json::array& assignments);
+  void stand(allot_governor::facts& to, std::vector<allot_governor::node_share>& where,
+             const std::string& name, const allot::lab::kueue_reading& of,
+             const boost::json::array& assignments);
   /// A Workload has no place.
   void leave(const std::string& name);
   /// Writes where its pods are to stand into `assignments`, its podSetAssignments. False if it can't be.
