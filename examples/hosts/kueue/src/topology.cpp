@@ -436,12 +436,15 @@ topology::set_answer topology::ask_for_set(allot::lab::pod_set_entry& to, const 
   to.pods.each = request_of(n.each);
   std::string problem;
   bool is_any = false;
+  bool has_nodes = false;
   const auto pools_of = [&](const std::string& name) -> std::uint64_t {
     const auto f = find(name);
     if (f == flavors_.end()) return 0;
     if (!f->second.problem.empty()) problem = f->second.problem;
     is_any = is_any || f->second.problem.empty();
-    return pools(name, *asked);
+    const std::uint64_t some = pools(name, *asked);
+    has_nodes = has_nodes || some != 0;
+    return some;
   };
   if (groups.empty()) {
     to.pods.each.pools = pools_of(*fixed.begin());
@@ -449,6 +452,10 @@ topology::set_answer topology::ask_for_set(allot::lab::pod_set_entry& to, const 
     for (auto& o : groups.front()->options) o.pools = pools_of(o.name);
   }
   if (!is_any) return refuse(std::move(problem));
+  if (!has_nodes) {
+    return refuse("no node of its flavors has the labels, taints and GPUs that its pod set " + s.name +
+                  " asks for");
+  }
   if (std::string why = ask_for_levels(to.pods, s.needs.topology); !why.empty())
     return refuse(std::move(why));
   return {true, {}};

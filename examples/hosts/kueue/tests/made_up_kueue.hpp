@@ -178,204 +178,200 @@ class made_up_kueue {
                const std::string& workload = {}) {
     json::object annotations;
     if (!workload.empty()) annotations["kueue.x-k8s.io/workload"] = workload;
+    const json::object container{{"resources", {{"requests", {{"nvidia.com/gpu", gpus}}}}}};
     api.set(pods, {{"metadata", {{"name", name}, {"namespace", "default"}, {"annotations", annotations}}},
-                   {"spec",
-                    {{"nodeName", node},
-                     {"containers", {{{"resources", {{"requests", {{"nvidia.com/gpu", gpus}}}}}}}}}}},
-                   {
-      "status", {
-        { "phase", "Running" }
-      }}
-  });
-  pods_[name] = {node, gpus};
-} void remove_pod(const std::string& name) {
-  api.remove(pods, {"default", name});
-  pods_.erase(name);
-}
-[[nodiscard]] std::int64_t gpus_of_pods(const std::string& node) const {
-  std::int64_t sum = 0;
-  for (const auto& [name, p] : pods_) sum += p.first == node ? p.second : 0;
-  return sum;
-}
-/// By pod set: the node of each pod, by rank.
-[[nodiscard]] std::map<std::string, std::vector<std::string>> places(const std::string& name) const {
-  std::map<std::string, std::vector<std::string>> all;
-  const json::value* const sets = find_at(object(name), "podSetAssignments");
-  if (sets == nullptr) return all;
-  for (const json::value& s : sets->as_array()) {
-    const json::value* const at = s.as_object().if_contains("topologyAssignment");
-    if (at == nullptr) continue;
-    const json::object& slice = at->at("slices").at(0).as_object();
-    auto& to = all[json::value_to<std::string>(s.at("name"))];
-    const json::array& hosts = slice.at("valuesPerLevel").at(0).at("individual").at("roots").as_array();
-    for (std::size_t h = 0; h < hosts.size(); ++h) {
-      const std::string host = json::value_to<std::string>(hosts[h]);
-      to.insert(to.end(), slice.at("podCounts").at("individual").at(h).to_number<std::size_t>(),
-                host.substr(std::string_view{"host-"}.size()));
-    }
+                   {"spec", {{"nodeName", node}, {"containers", json::array{container}}}},
+                   {"status", {{"phase", "Running"}}}});
+    pods_[name] = {node, gpus};
   }
-  return all;
-}
-
-/// Time passes; Kueue sees what has changed, and jobs end.
-void advance(instant by) {
-  api.advance(by);
-  if (is_away) return;
-  std::vector<std::string> names;
-  for (const auto& [name, t] : jobs) names.push_back(name);
-  for (const std::string& name : names) look_at(name);
-  for (auto at = leaving_.begin(); at != leaving_.end();) {
-    if (at->second > api.now) {
-      ++at;
-      continue;
-    }
-    remove_pod(at->first);
-    at = leaving_.erase(at);
+  void remove_pod(const std::string& name) {
+    api.remove(pods, {"default", name});
+    pods_.erase(name);
   }
-}
-
-private:
-struct seen {
-  instant admitted = 0;
-  instant evicted = 0;
-  std::string admission;
-};
-
-[[nodiscard]] static object_name name_of(const std::string& name) {
-  return {name.substr(0, name.find('/')), name.substr(name.find('/') + 1)};
-}
-[[nodiscard]] static json::array conditions_of(const json::object& o) {
-  const json::value* const status = o.if_contains("status");
-  if (status == nullptr) return {};
-  const json::value* const all = status->as_object().if_contains("conditions");
-  return all == nullptr ? json::array{} : all->as_array();
-}
-[[nodiscard]] static bool is_true(const json::object& o, std::string_view type) {
-  for (const json::value& c : conditions_of(o)) {
-    if (c.at("type").as_string() == type) return c.at("status").as_string() == "True";
+  [[nodiscard]] std::int64_t gpus_of_pods(const std::string& node) const {
+    std::int64_t sum = 0;
+    for (const auto& [name, p] : pods_) sum += p.first == node ? p.second : 0;
+    return sum;
   }
-  return false;
-}
-void set_condition(json::object& o, std::string_view type, bool is, std::string_view reason) const {
-  json::array all = conditions_of(o);
-  const auto same = std::find_if(all.begin(), all.end(),
-                                 [&](const json::value& c) { return c.at("type").as_string() == type; });
-  json::object c{{"type", type},
-                 {"status", is ? "True" : "False"},
-                 {"reason", reason},
-                 {"message", "made up"},
-                 {"lastTransitionTime", allot_kueue::time_text(api.now)}};
-  same == all.end() ? void(all.push_back(std::move(c))) : void(*same = std::move(c));
-  json::value& status = o["status"];
-  if (!status.is_object()) status.emplace_object();
-  status.get_object()["conditions"] = std::move(all);
-}
-
-[[nodiscard]] static const json::value* find_at(const json::object& o, std::string_view key) {
-  const json::value* const status = o.if_contains("status");
-  const json::value* const admission =
-      status == nullptr ? nullptr : status->as_object().if_contains("admission");
-  return admission == nullptr ? nullptr : admission->as_object().if_contains(key);
-}
-/// Its pods are on their nodes, once these have room.
-void bind_pods(const std::string& name) {
-  const std::string own = name.substr(name.find('/') + 1);
-  std::size_t nth = 0;
-  for (const auto& [set, on] : places(name)) {
-    for (const std::string& node : on) {
-      const std::string pod =
-          own + '-' + std::to_string(nth++) + '-' + std::to_string(jobs.at(name).evictions);
-      std::int64_t gpus = 0;
-      for (const json::value& s : jobs.at(name).pod_sets) {
-        if (s.at("name").as_string() == set)
-          gpus = s.at("template")
-                     .at("spec")
-                     .at("containers")
-                     .at(0)
-                     .at("resources")
-                     .at("requests")
-                     .at("nvidia.com/gpu")
-                     .to_number<std::int64_t>();
+  /// By pod set: the node of each pod, by rank.
+  [[nodiscard]] std::map<std::string, std::vector<std::string>> places(const std::string& name) const {
+    std::map<std::string, std::vector<std::string>> all;
+    const json::value* const sets = find_at(object(name), "podSetAssignments");
+    if (sets == nullptr) return all;
+    for (const json::value& s : sets->as_array()) {
+      const json::value* const at = s.as_object().if_contains("topologyAssignment");
+      if (at == nullptr) continue;
+      const json::object& slice = at->at("slices").at(0).as_object();
+      auto& to = all[json::value_to<std::string>(s.at("name"))];
+      const json::array& hosts = slice.at("valuesPerLevel").at(0).at("individual").at("roots").as_array();
+      for (std::size_t h = 0; h < hosts.size(); ++h) {
+        const std::string host = json::value_to<std::string>(hosts[h]);
+        to.insert(to.end(), slice.at("podCounts").at("individual").at(h).to_number<std::size_t>(),
+                  host.substr(std::string_view{"host-"}.size()));
       }
-      if (pods_.count(pod) == 0 && gpus_of_pods(node) + gpus <= 8) set_pod(pod, node, gpus, own);
     }
+    return all;
   }
-}
-/// They take a while.
-void remove_pods(const std::string& name) {
-  const std::string begin = name.substr(name.find('/') + 1) + '-';
-  for (const auto& [pod, at] : pods_) {
-    if (pod.starts_with(begin)) leaving_.emplace(pod, api.now + static_cast<instant>(dice_.below(3000)));
-  }
-}
-/// As Kueue notes it, some seconds later.
-[[nodiscard]] json::array lost_nodes(const std::string& name) const {
-  std::set<std::string> lost;
-  for (const auto& [set, on] : places(name)) {
-    for (const std::string& node : on) {
-      const auto at = down_.find(node);
-      if (at != down_.end() && api.now - at->second > 3000) lost.insert("host-" + node);
-    }
-  }
-  json::array all;
-  for (const std::string& node : lost) all.push_back({{"name", node}});
-  return all;
-}
 
-void look_at(const std::string& name) {
-  const json::object* const now = api.find(workloads, name_of(name));
-  if (now == nullptr) return;
-  json::object o = *now;
-  seen& s = seen_[name];
-  truth& t = jobs.at(name);
-  if (is_true(o, "Finished")) return;
-  const json::value* const status = o.if_contains("status");
-  const json::value* const admission =
-      status == nullptr ? nullptr : status->as_object().if_contains("admission");
-  const std::string text = admission == nullptr ? std::string{} : json::serialize(*admission);
-  // The webhook refuses that.
-  if (!s.admission.empty() && !text.empty() && s.admission != text)
-    faults.push_back(name + ": its admission was changed");
-  s.admission = text;
-  if (conditions_of(o).empty()) {
-    set_condition(o, "QuotaReserved", false, "Inadmissible");
-  } else if (is_true(o, "Evicted") && is_true(o, "QuotaReserved")) {
-    if (s.evicted == 0) s.evicted = api.now + static_cast<instant>(dice_.below(3000));
-    if (api.now < s.evicted) return;
-    ++t.evictions;
-    o["status"].get_object().erase("admission");
-    o["status"].get_object().erase("unhealthyNodes");
-    remove_pods(name);
-    set_condition(o, "QuotaReserved", false, "Pending");
-    set_condition(o, "Admitted", false, "NoReservation");
-    set_condition(o, "Requeued", true, "Preempted");
-    s = {};
-  } else if (is_true(o, "Admitted") && is_true(o, "QuotaReserved")) {
-    if (s.admitted == 0) s.admitted = api.now;
-    bind_pods(name);
-    if (const json::array lost = lost_nodes(name); !lost.empty()) {
-      o["status"].get_object()["unhealthyNodes"] = lost;
-    } else if (api.now - s.admitted < t.lasts) {
-      return;
-    } else {
+  /// Time passes; Kueue sees what has changed, and jobs end.
+  void advance(instant by) {
+    api.advance(by);
+    if (is_away) return;
+    std::vector<std::string> names;
+    for (const auto& [name, t] : jobs) names.push_back(name);
+    for (const std::string& name : names) look_at(name);
+    for (auto at = leaving_.begin(); at != leaving_.end();) {
+      if (at->second > api.now) {
+        ++at;
+        continue;
+      }
+      remove_pod(at->first);
+      at = leaving_.erase(at);
+    }
+  }
+
+ private:
+  struct seen {
+    instant admitted = 0;
+    instant evicted = 0;
+    std::string admission;
+  };
+
+  [[nodiscard]] static object_name name_of(const std::string& name) {
+    return {name.substr(0, name.find('/')), name.substr(name.find('/') + 1)};
+  }
+  [[nodiscard]] static json::array conditions_of(const json::object& o) {
+    const json::value* const status = o.if_contains("status");
+    if (status == nullptr) return {};
+    const json::value* const all = status->as_object().if_contains("conditions");
+    return all == nullptr ? json::array{} : all->as_array();
+  }
+  [[nodiscard]] static bool is_true(const json::object& o, std::string_view type) {
+    for (const json::value& c : conditions_of(o)) {
+      if (c.at("type").as_string() == type) return c.at("status").as_string() == "True";
+    }
+    return false;
+  }
+  void set_condition(json::object& o, std::string_view type, bool is, std::string_view reason) const {
+    json::array all = conditions_of(o);
+    const auto same = std::find_if(all.begin(), all.end(),
+                                   [&](const json::value& c) { return c.at("type").as_string() == type; });
+    json::object c{{"type", type},
+                   {"status", is ? "True" : "False"},
+                   {"reason", reason},
+                   {"message", "made up"},
+                   {"lastTransitionTime", allot_kueue::time_text(api.now)}};
+    same == all.end() ? void(all.push_back(std::move(c))) : void(*same = std::move(c));
+    json::value& status = o["status"];
+    if (!status.is_object()) status.emplace_object();
+    status.get_object()["conditions"] = std::move(all);
+  }
+
+  [[nodiscard]] static const json::value* find_at(const json::object& o, std::string_view key) {
+    const json::value* const status = o.if_contains("status");
+    const json::value* const admission =
+        status == nullptr ? nullptr : status->as_object().if_contains("admission");
+    return admission == nullptr ? nullptr : admission->as_object().if_contains(key);
+  }
+  /// Its pods are on their nodes, once these have room.
+  void bind_pods(const std::string& name) {
+    const std::string own = name.substr(name.find('/') + 1);
+    std::size_t nth = 0;
+    for (const auto& [set, on] : places(name)) {
+      for (const std::string& node : on) {
+        const std::string pod =
+            own + '-' + std::to_string(nth++) + '-' + std::to_string(jobs.at(name).evictions);
+        std::int64_t gpus = 0;
+        for (const json::value& s : jobs.at(name).pod_sets) {
+          if (s.at("name").as_string() == set)
+            gpus = s.at("template")
+                       .at("spec")
+                       .at("containers")
+                       .at(0)
+                       .at("resources")
+                       .at("requests")
+                       .at("nvidia.com/gpu")
+                       .to_number<std::int64_t>();
+        }
+        if (pods_.count(pod) == 0 && gpus_of_pods(node) + gpus <= 8) set_pod(pod, node, gpus, own);
+      }
+    }
+  }
+  /// They take a while.
+  void remove_pods(const std::string& name) {
+    const std::string begin = name.substr(name.find('/') + 1) + '-';
+    for (const auto& [pod, at] : pods_) {
+      if (pod.starts_with(begin)) leaving_.emplace(pod, api.now + static_cast<instant>(dice_.below(3000)));
+    }
+  }
+  /// As Kueue notes it, some seconds later.
+  [[nodiscard]] json::array lost_nodes(const std::string& name) const {
+    std::set<std::string> lost;
+    for (const auto& [set, on] : places(name)) {
+      for (const std::string& node : on) {
+        const auto at = down_.find(node);
+        if (at != down_.end() && api.now - at->second > 3000) lost.insert("host-" + node);
+      }
+    }
+    json::array all;
+    for (const std::string& node : lost) all.push_back(json::object{{"name", node}});
+    return all;
+  }
+
+  void look_at(const std::string& name) {
+    const json::object* const now = api.find(workloads, name_of(name));
+    if (now == nullptr) return;
+    json::object o = *now;
+    seen& s = seen_[name];
+    truth& t = jobs.at(name);
+    if (is_true(o, "Finished")) return;
+    const json::value* const status = o.if_contains("status");
+    const json::value* const admission =
+        status == nullptr ? nullptr : status->as_object().if_contains("admission");
+    const std::string text = admission == nullptr ? std::string{} : json::serialize(*admission);
+    // The webhook refuses that.
+    if (!s.admission.empty() && !text.empty() && s.admission != text)
+      faults.push_back(name + ": its admission was changed");
+    s.admission = text;
+    if (conditions_of(o).empty()) {
+      set_condition(o, "QuotaReserved", false, "Inadmissible");
+    } else if (is_true(o, "Evicted") && is_true(o, "QuotaReserved")) {
+      if (s.evicted == 0) s.evicted = api.now + static_cast<instant>(dice_.below(3000));
+      if (api.now < s.evicted) return;
+      ++t.evictions;
+      o["status"].get_object().erase("admission");
       o["status"].get_object().erase("unhealthyNodes");
-      ++t.ends;
-      set_condition(o, "Finished", true, "Succeeded");
       remove_pods(name);
+      set_condition(o, "QuotaReserved", false, "Pending");
+      set_condition(o, "Admitted", false, "NoReservation");
+      set_condition(o, "Requeued", true, "Preempted");
+      s = {};
+    } else if (is_true(o, "Admitted") && is_true(o, "QuotaReserved")) {
+      if (s.admitted == 0) s.admitted = api.now;
+      bind_pods(name);
+      if (const json::array lost = lost_nodes(name); !lost.empty()) {
+        o["status"].get_object()["unhealthyNodes"] = lost;
+      } else if (api.now - s.admitted < t.lasts) {
+        return;
+      } else {
+        o["status"].get_object().erase("unhealthyNodes");
+        ++t.ends;
+        set_condition(o, "Finished", true, "Succeeded");
+        remove_pods(name);
+      }
+    } else {
+      return;
     }
-  } else {
-    return;
+    api.set(workloads, std::move(o));
   }
-  api.set(workloads, std::move(o));
-}
 
-allot_test::random_source dice_;
-std::map<std::string, seen> seen_;
-/// By name: the node and the GPUs of a pod; when one is gone.
-std::map<std::string, std::pair<std::string, std::int64_t>> pods_;
-std::map<std::string, instant> leaving_;
-std::map<std::string, instant> down_;
-std::uint64_t last_ = 0;
+  allot_test::random_source dice_;
+  std::map<std::string, seen> seen_;
+  /// By name: the node and the GPUs of a pod; when one is gone.
+  std::map<std::string, std::pair<std::string, std::int64_t>> pods_;
+  std::map<std::string, instant> leaving_;
+  std::map<std::string, instant> down_;
+  std::uint64_t last_ = 0;
 };
 
 }  // namespace kueue_tests

@@ -499,7 +499,7 @@ def part_topology(part):
         part.check(there and len(racks) == 1 and racks <= {"r1", "r2", "r3"}, f"{what}: {job} is in one rack: {places(job)}")
 
     # Half of each of two racks is in use by pods that Kueue does not know.
-    others = [named("Pod", f"other-{i}", "v1", "default", spec={**pod_template(8)["spec"], "nodeSelector": {"kubernetes.io/hostname": node}})
+    others = [named("Pod", f"other-{i}", "v1", "default", {"of": "nobody"}, spec={**pod_template(8)["spec"], "nodeSelector": {"kubernetes.io/hostname": node}})
               for i, node in enumerate(("n1", "n2", "n5", "n6"))]
     cluster.create(*others)
     part.check(wait_for(lambda: sum(cluster.gpus_used().values()) == 32, 20), "pods of nobody run")
