@@ -104,11 +104,11 @@ inline constexpr std::tuple members<machine>{member{"name", &machine::name},
                                              member{"gpus", &machine::gpus},
                                              member{"type", &machine::gpu_type},
                                              member{"cpus", &machine::cpus},
-                                             member{"cpu_milli", &machine::cpu_milli},
                                              member{"memory_mib", &machine::memory_mib},
-                                             member{"pod_slots", &machine::pod_slots},
                                              member{"pool", &machine::pool},
-                                             member{"domains", &machine::domains}};
+                                             member{"domains", &machine::domains},
+                                             member{"cpu_milli", &machine::cpu_milli},
+                                             member{"pod_slots", &machine::pod_slots}};
 
 template <class T>
 concept with_members = std::tuple_size_v<decltype(members<T>)> >

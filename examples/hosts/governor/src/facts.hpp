@@ -45,15 +45,15 @@ struct machine {
   std::uint32_t gpus = 0;
   std::string gpu_type{};
   std::uint32_t cpus = 0;
-  /// Beyond whole ones.
-  std::uint32_t cpu_milli = 0;
   std::uint64_t memory_mib = 0;
-  /// The most pods on it; 0: as many as have room.
-  std::uint32_t pod_slots = 0;
   /// What tells machines apart besides their size: jobs name the pools where they may run.
   std::string pool{};
   /// Its place in the network, from coarse to fine, by the levels of `engine_setup`; empty: nobody knows.
   std::vector<std::string> domains{};
+  /// Beyond whole CPUs.
+  std::uint32_t cpu_milli = 0;
+  /// The most pods on it; 0: as many as have room.
+  std::uint32_t pod_slots = 0;
 
   friend bool operator==(const machine&, const machine&) = default;
 };

@@ -408,7 +408,7 @@ void kueue_host::tell_all_again() {
   gone_.clear();
   are_quotas_news_ = cluster_.has_value();
   told_machines_.clear();
-  topology_.tell_usage_again();
+  topology_.tell_all_usage();
 }
 
 /// What is older than what is known already, an answer to a request of ours, comes late.
@@ -551,6 +551,7 @@ void kueue_host::ask_after_doubtful() {
   const auto known = ask_for_each(
       in_doubt_, [](const workload& w) { return std::optional{get(workloads(), name_of(w.object))}; });
   changed_.insert(known.begin(), known.end());
+  if (!known.empty()) topology_.tell_usage_again();
 }
 
 result kueue_host::poll(allot_governor::changes& to) {

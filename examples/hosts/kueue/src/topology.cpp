@@ -92,6 +92,15 @@ void topology::amounts::add(const amounts& other, std::int64_t times) {
   memory_mib = std::min(memory_mib + other.memory_mib * times, most_amount);
 }
 
+topology::amounts topology::amounts::at_most(const amounts& most) const {
+  return {std::min(gpus, most.gpus), std::min(cpu_milli, most.cpu_milli),
+          std::min(memory_mib, most.memory_mib)};
+}
+topology::amounts topology::amounts::without(const amounts& some) const {
+  return {gpus - std::min(gpus, some.gpus), std::max<std::int64_t>(0, cpu_milli - some.cpu_milli),
+          std::max<std::int64_t>(0, memory_mib - some.memory_mib)};
+}
+
 std::string topology::amounts::text() const {
   return std::to_string(gpus) + ' ' + std::to_string(cpu_milli) + ' ' + std::to_string(memory_mib);
 }
@@ -313,11 +322,11 @@ bool topology::sort() {
     allot_governor::machine_report m{.is = {.name = name,
                                             .gpus = n.has.gpus,
                                             .cpus = static_cast<std::uint32_t>(n.has.cpu_milli / 1000),
-                                            .cpu_milli = static_cast<std::uint32_t>(n.has.cpu_milli % 1000),
                                             .memory_mib = static_cast<std::uint64_t>(n.has.memory_mib),
-                                            .pod_slots = n.pod_slots,
                                             .pool = std::to_string(pool),
-                                            .domains = std::move(domains)},
+                                            .domains = std::move(domains),
+                                            .cpu_milli = static_cast<std::uint32_t>(n.has.cpu_milli % 1000),
+                                            .pod_slots = n.pod_slots},
                                      .is_open = n.closed.empty()};
     if (!m.is_open) {
       m.state = "down";
@@ -661,12 +670,9 @@ void topology::tell_usage(allot_governor::changes& to) {
   }
   for (const auto& [name, n] : nodes_) {
     const std::string job = "pods on " + name;
-    const amounts of = used[name];
-    std::string text = of.is_none() ? std::string{} : of.text();
-    // What does not fit beside its jobs is told again when they have changed.
-    amounts all = of;
-    all.add(placed[name]);
-    if (!text.empty() && all.exceeds(n.has)) text += " beside " + placed[name].text();
+    // What has no room beside its jobs waits for it, as kube-scheduler has it, or they do.
+    const amounts of = used[name].at_most(n.has.without(placed[name]));
+    std::string text = of.is_none() ? std::string{} : of.text() + " (" + std::to_string(tellings_) + ')';
     const auto told = told_.find(job);
     if (told == told_.end() ? text.empty() : told->second == text) continue;
     if (text.empty()) {

@@ -82,9 +82,14 @@ class topology {
   /// What pods use that stand on no place of their Workload, as jobs that are not governed: those of which
   /// that has changed.
   void tell_usage(allot_governor::changes& to);
-  /// Is told as a whole the next time.
-  void tell_usage_again() {
+  /// Is told as a whole the next time, to another governor.
+  void tell_all_usage() {
     told_.clear();
+    is_usage_known_ = false;
+  }
+  /// Is told anew the next time: it may not have had room beside a job that was taken to be there.
+  void tell_usage_again() {
+    ++tellings_;
     is_usage_known_ = false;
   }
 
@@ -97,9 +102,8 @@ class topology {
 
     void add(const amounts& other, std::int64_t times = 1);
     [[nodiscard]] bool is_none() const noexcept { return *this == amounts{}; }
-    [[nodiscard]] bool exceeds(const amounts& most) const noexcept {
-      return gpus > most.gpus || cpu_milli > most.cpu_milli || memory_mib > most.memory_mib;
-    }
+    [[nodiscard]] amounts at_most(const amounts& most) const;
+    [[nodiscard]] amounts without(const amounts& some) const;
     [[nodiscard]] std::string text() const;
     friend bool operator==(const amounts&, const amounts&) = default;
   };
@@ -184,6 +188,7 @@ class topology {
   std::vector<allot_governor::machine_report> machines_;
   std::vector<std::string> notes_;
   std::map<std::string, std::string> told_;
+  std::uint64_t tellings_ = 0;
   bool is_usage_known_ = false;
 };
 
