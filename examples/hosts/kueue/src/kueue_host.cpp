@@ -574,13 +574,15 @@ result kueue_host::poll(allot_governor::changes& to) {
     }
   }
   ask_after_doubtful();
-  are_nodes_news_ = false;
+  if (std::exchange(are_nodes_news_, false)) changed_.insert(stopping_.begin(), stopping_.end());
   const auto note_all = [this] {
     for (const auto& [name, w] : workloads_) changed_.insert(name);
   };
   if (topology_.is_needed() && topology_.sort_into_pools()) note_all();
   for (const std::string& name : std::exchange(gone_, {})) {
     topology_.leave(name);
+    held_.erase(name);
+    stopping_.erase(name);
     to.gone.push_back(name);
   }
   report_changed(to);
@@ -603,6 +605,18 @@ void kueue_host::report_changed(allot_governor::changes& to) {
   }
 }
 
+/// Kueue takes the admission of who is evicted away while pods still stop: their nodes are not free.
+bool kueue_host::stops(const job_report& j, kueue_standing standing) {
+  const auto held = held_.find(j.name);
+  const bool is_it = held != held_.end() && held->second.uid == j.uid &&
+                     standing != kueue_standing::finished && topology_.has_pods(j.name);
+  is_it ? void(stopping_.insert(j.name)) : void(stopping_.erase(j.name));
+  if (is_it) return true;
+  if (held != held_.end()) held_.erase(held);
+  topology_.leave(j.name);
+  return false;
+}
+
 std::optional<job_report> kueue_host::report(const std::string& name) {
   const auto at = workloads_.find(name);
   if (at == workloads_.end()) return std::nullopt;
@@ -623,7 +637,12 @@ std::optional<job_report> kueue_host::report(const std::string& name) {
   const std::uint64_t rank = r.job ? rank_of(r.job->submit, j.uid) : 0;
   const bool is_served = serves(r.cluster_queue);
   if (r.job) j.submitted = r.job->submit;
-  if (r.standing != kueue_standing::holds) topology_.leave(name);
+  if (r.standing != kueue_standing::holds && stops(j, r.standing)) {
+    job_report still = held_.at(name);
+    still.at = stage::leaving;
+    still.said = j.said;
+    return still;
+  }
   switch (r.standing) {
     case kueue_standing::finished:
       j.at = stage::ended;
@@ -641,6 +660,7 @@ std::optional<job_report> kueue_host::report(const std::string& name) {
         if (!is_served) j.has->preemptible = false;
       }
       if (is_served) to_tidy_.insert(name);
+      if (!j.where.empty()) held_[name] = j;
       break;
     }
     case kueue_standing::pending:

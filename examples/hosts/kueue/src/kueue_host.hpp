@@ -108,6 +108,7 @@ class kueue_host final : public allot_governor::host {
                                         const std::function<std::optional<request>(const workload&)>& make);
   void ask_after_doubtful();
   [[nodiscard]] std::optional<allot_governor::job_report> report(const std::string& name);
+  [[nodiscard]] bool stops(const allot_governor::job_report& j, allot::lab::kueue_standing standing);
   [[nodiscard]] boost::json::object waiting(bool is, std::string_view reason, std::string message,
                                             const boost::json::object& w) const;
   [[nodiscard]] std::optional<request> request_for(const allot_governor::command& c, std::string& problem);
@@ -137,6 +138,9 @@ class kueue_host final : public allot_governor::host {
   /// Of Nodes and Pods, if a flavor that is governed has a topology.
   std::vector<std::unique_ptr<node_handler>> on_nodes_;
   std::vector<allot_governor::machine_report> told_machines_;
+  /// Workloads as they held places; and of these who were evicted and have pods there still.
+  std::map<std::string, allot_governor::job_report, std::less<>> held_;
+  std::set<std::string> stopping_;
   std::string quotas_text_;
   bool is_reread_ = true;
   bool are_quotas_news_ = false;

@@ -592,6 +592,17 @@ void topology::stand(allot_governor::facts& to, std::vector<node_share>& where, 
   is_usage_known_ = false;
 }
 
+bool topology::has_pods(const std::string& name) const {
+  const auto at = places_.find(name);
+  if (at == places_.end()) return false;
+  return std::any_of(pods_.begin(), pods_.end(), [&](const auto& p) {
+    if (p.second.workload != name || at->second.find(p.second.node) == at->second.end()) return false;
+    // Of a node that is down nobody knows when they go.
+    const auto on = nodes_.find(p.second.node);
+    return on != nodes_.end() && on->second.closed.empty();
+  });
+}
+
 void topology::leave(const std::string& name) {
   if (places_.erase(name) != 0) is_usage_known_ = false;
 }

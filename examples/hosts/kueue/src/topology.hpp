@@ -67,6 +67,8 @@ class topology {
   void stand(allot_governor::facts& to, std::vector<allot_governor::node_share>& where,
              const std::string& name, const allot::lab::kueue_reading& of,
              const boost::json::array& assignments);
+  /// Whether pods of a Workload are still where it had its place.
+  [[nodiscard]] bool has_pods(const std::string& name) const;
   /// A Workload has no place.
   void leave(const std::string& name);
   /// Writes where its pods are to stand into `assignments`, its podSetAssignments. False if it can't be.

@@ -252,6 +252,30 @@ TEST_CASE("GPUs of pods that still stop are not given away") {
   CHECK(k.places(first) == places_of{{"main", {"n3"}}});
 }
 
+TEST_CASE("a node with more on it than it has: who is there too keeps its other nodes after a restart") {
+  world w{"kueue", 1, false, true};
+  made_up_kueue& k = w.kueue;
+  const json::object in_first_rack{{"nodeSelector", {{"rack", "r1"}}}};
+  k.set_pod("daemon", "n1", 4);
+  const auto first = k.submit("a", {{.count = 3, .gpus = 4, .more = in_first_rack}}, 1'000'000);
+  w.ticks(6);
+  CHECK(k.places(first) == places_of{{"main", {"n1", "n2", "n2"}}});
+  k.set_pod("late", "n1", 2);
+  w.restart(false);
+  const auto second = k.submit("a", {{.count = 1, .gpus = 4, .more = in_first_rack}}, 1'000'000);
+  w.ticks(6);
+  CHECK_FALSE(k.is(second, "QuotaReserved"));
+  // What it said of n1 is true again once there is room for all.
+  k.remove(first);
+  w.ticks(10);
+  CHECK(k.places(second) == places_of{{"main", {"n2"}}});
+  const auto third = k.submit(
+      "a", {{.count = 1, .gpus = 4, .topology = required("rack"), .more = in_first_rack}}, 1'000'000);
+  const auto fourth = k.submit("a", {{.count = 1, .gpus = 4, .more = in_first_rack}}, 1'000'000);
+  w.ticks(6);
+  CHECK(k.is(third, "Admitted") != k.is(fourth, "Admitted"));
+}
+
 void run_world(allot_test::random_source& random, const std::string& policy) {
   CAPTURE(policy);
   world w{policy, random(), false, true};
