@@ -175,6 +175,7 @@ void kueue_cluster::state::read_job(const kueue_entry& e, instant now, kueue_rea
   json_writer json{0};
   reader->write_workload(e, 0, now, json);
   to.job = quotas->read_job(json.text(), found);
+  to.pod_sets = w.pod_sets;
   if (!w.holds_quota()) {
     if (to.standing == kueue_standing::backs_off) {
       to.why = w.backs_off.empty() ? "it is not to be tried before a time that its status says" : w.backs_off;

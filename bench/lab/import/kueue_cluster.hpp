@@ -57,10 +57,12 @@ struct kueue_reading {
   /// milliseconds since 1970. Its flavors are those among which it chooses; what holds quota has none: its
   /// request is what it holds, with `running_pods`, a number that Kueue does not change any more.
   std::optional<job_entry> job{};
+  /// If there is a job: its pod sets, all of them.
+  vector<kueue_pod_set> pod_sets{};
   /// What it holds, in the order of its pod sets, without reclaimable pods.
   vector<kueue_assignment> held{};
   /// Kueue would also assign the places of its pods: they ask for a topology, or its ClusterQueue has no
-  /// flavor without one. `assign` does not; such pods may stand anywhere among the nodes of their flavors.
+  /// flavor without one. `assign` does not.
   bool has_topology = false;
   /// What of it is not carried over, or not as it is.
   vector<std::string> notes{};

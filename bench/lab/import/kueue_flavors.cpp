@@ -2,6 +2,7 @@
 #include "lab/import/kueue_flavors.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace allot {
@@ -32,6 +33,10 @@ namespace {
   return some;
 }
 
+[[nodiscard]] std::int64_t read_slice(json_value from, std::string_view key, errors& found) {
+  return whole_at(from, {key}, 1, std::numeric_limits<std::int32_t>::max(), found).value_or(0);
+}
+
 }  // namespace
 
 kueue_pod_needs read_kueue_needs(json_value set, errors& found) {
@@ -47,12 +52,22 @@ kueue_pod_needs read_kueue_needs(json_value set, errors& found) {
        {"required", "preferred", "unconstrained", "podSetGroupName", "podSetSliceRequiredTopology",
         "podSetSliceSize", "podsetSliceRequiredTopologyConstraints"})
     needs.topology.is_there = needs.topology.is_there || find_path(*asked, {key}, found).has_value();
-  for (const std::string_view key : {"required", "preferred", "podSetSliceRequiredTopology"}) {
-    if (std::string level = text_at(*asked, {key}, found); !level.empty())
-      needs.topology.levels.push_back(std::move(level));
+  needs.topology.required = text_at(*asked, {"required"}, found);
+  needs.topology.preferred = text_at(*asked, {"preferred"}, found);
+  needs.topology.slice_level = text_at(*asked, {"podSetSliceRequiredTopology"}, found);
+  for (const std::string* const level :
+       {&needs.topology.required, &needs.topology.preferred, &needs.topology.slice_level}) {
+    if (!level->empty()) needs.topology.levels.push_back(*level);
   }
-  for (const json_value& c : elements_at(*asked, {"podsetSliceRequiredTopologyConstraints"}, found))
+  needs.topology.slice = read_slice(*asked, "podSetSliceSize", found);
+  bool is_first = true;
+  for (const json_value& c : elements_at(*asked, {"podsetSliceRequiredTopologyConstraints"}, found)) {
     needs.topology.levels.push_back(text_at(c, {"topology"}, found));
+    needs.topology.has_layers = !is_first;
+    if (!std::exchange(is_first, false)) continue;
+    needs.topology.slice_level = needs.topology.levels.back();
+    needs.topology.slice = read_slice(c, "size", found);
+  }
   needs.topology.group = text_at(*asked, {"podSetGroupName"}, found);
   return needs;
 }

@@ -23,6 +23,14 @@ struct kueue_topology_request {
   bool is_there = false;
   /// The levels that it names.
   vector<std::string> levels{};
+  /// All pods are to be in one domain of that level, or if possible; empty: it does not say.
+  std::string required{};
+  std::string preferred{};
+  /// So many pods each are in one domain of that level; 0: it has no slices.
+  std::int64_t slice = 0;
+  std::string slice_level{};
+  /// It has slices in slices.
+  bool has_layers = false;
   /// The group of pod sets that get the same flavors; empty for none.
   std::string group{};
 };

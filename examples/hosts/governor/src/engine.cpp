@@ -178,7 +178,7 @@ std::string_view engine::apply(const event& e) {
     case kind::foreign: {
       if (!s.places().has_nodes()) return {};
       if (foreign_.count(e.key) != 0) return "the job is known already";
-      foreign_[e.key] = take_place(e.where, {});
+      foreign_[e.key] = take_place(e.where, e.what.pods);
       s.retry();
       return {};
     }

@@ -57,7 +57,7 @@ struct event {
     /// Nothing new starts on `node`, or again.
     close,
     open,
-    /// A job that is not governed has `where`, or has gone.
+    /// A job that is not governed has `where`, and `what.pods` besides GPUs; or has gone.
     foreign,
     foreign_gone,
     /// What another scheduler knew: `state`, and `jobs` with their facts. The first event of a scheduler.
@@ -130,6 +130,8 @@ struct engine_setup {
   bool places_jobs = false;
   /// Whether two pods of a job may share a machine.
   bool one_pod_a_machine = false;
+  /// Whether what quotas count is not only on these machines.
+  bool has_other_machines = false;
   std::vector<machine> machines{};
   /// The levels of the network, from coarse to fine; none: nobody knows it.
   std::vector<std::string> levels{};

@@ -106,7 +106,9 @@ inline constexpr std::tuple members<machine>{member{"name", &machine::name},
                                              member{"cpus", &machine::cpus},
                                              member{"memory_mib", &machine::memory_mib},
                                              member{"pool", &machine::pool},
-                                             member{"domains", &machine::domains}};
+                                             member{"domains", &machine::domains},
+                                             member{"cpu_milli", &machine::cpu_milli},
+                                             member{"pod_slots", &machine::pod_slots}};
 
 template <class T>
 concept with_members = std::tuple_size_v<decltype(members<T>)> >
@@ -243,6 +245,7 @@ void read(const json::value& v, allot::flavor_pick& pick) {
   engine_setup setup{.quotas = std::move(*reading.value), .text = std::move(text), .own_key = own_key};
   setup.places_jobs = o.at("places").as_bool();
   setup.one_pod_a_machine = o.at("apart").as_bool();
+  if (const auto* v = o.if_contains("others")) setup.has_other_machines = v->as_bool();
   read(o.at("machines"), setup.machines);
   read(o.at("levels"), setup.levels);
   return setup;
@@ -256,6 +259,7 @@ std::string to_json(const engine_setup& setup) {
                                       {"own", setup.own_key},
                                       {"places", setup.places_jobs},
                                       {"apart", setup.one_pod_a_machine},
+                                      {"others", setup.has_other_machines},
                                       {"machines", json_of(setup.machines)},
                                       {"levels", json_of(setup.levels)}});
 }

@@ -50,6 +50,10 @@ struct machine {
   std::string pool{};
   /// Its place in the network, from coarse to fine, by the levels of `engine_setup`; empty: nobody knows.
   std::vector<std::string> domains{};
+  /// Beyond whole CPUs.
+  std::uint32_t cpu_milli = 0;
+  /// The most pods on it; 0: as many as have room.
+  std::uint32_t pod_slots = 0;
 
   friend bool operator==(const machine&, const machine&) = default;
 };

@@ -118,6 +118,7 @@ void governor::take_in_foreign(record& r) {
   event e;
   e.is = has_machines ? event::kind::foreign : event::kind::foreign_gone;
   e.key = r.is.name;
+  if (r.is.what) e.what.pods = r.is.what->pods;
   e.where = r.is.where;
   tell(e);
   enter(r, has_machines ? phase::foreign : phase::unknown);

@@ -103,6 +103,7 @@ bool governor::make_engine() {
                      .own_key = quotas_->own_key,
                      .places_jobs = quotas_->places_jobs,
                      .one_pod_a_machine = quotas_->one_pod_a_machine,
+                     .has_other_machines = quotas_->has_other_machines,
                      .levels = quotas_->levels};
   for (const machine_report& m : machines_) setup.machines.push_back(m.is);
   auto made = engine::make(std::move(setup));

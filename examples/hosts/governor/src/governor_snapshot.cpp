@@ -29,7 +29,10 @@ snapshot governor::snapshot_view() {
   s.last = last_;
   s.log = {log_.last().begin(), log_.last().end()};
   if (quotas_) show_quotas(s, quotas_->file, engine_.get());
-  for (const machine_report& m : machines_) s.nodes.push_back({m.is.name, m.state, m.is.gpus, {}, 0, m.why});
+  for (const machine_report& m : machines_) {
+    // One without anything is where jobs are that have no place.
+    if (m.is.gpus > 0 || m.is.cpus > 0) s.nodes.push_back({m.is.name, m.state, m.is.gpus, {}, 0, m.why});
+  }
   show_jobs(s);
   return s;
 }

@@ -35,7 +35,7 @@ struct job_report {
   /// Tells it from another job of that name.
   std::string uid{};
   stage at = stage::waiting;
-  /// If not: what it has of machines is not free, and that is all.
+  /// If not: what it has of machines is not free, `where` and of CPU and memory `what`; and that is all.
   bool is_governed = true;
 
   /// What it asks for. None: it may not run, and `refused` says why.
@@ -85,6 +85,8 @@ struct governed_quotas {
   std::string own_key{};
   bool places_jobs = false;
   bool one_pod_a_machine = false;
+  /// Whether what quotas count is not only on the machines that are reported.
+  bool has_other_machines = false;
   std::vector<std::string> levels{};
 };
 

@@ -26,8 +26,9 @@ constexpr std::int64_t max_amount = allot::gpu::max_host_amount;
   s.name = m.name;
   s.gpus = m.gpus;
   s.gpu_model = m.gpu_type;
-  s.cpu_milli = std::min<std::int64_t>(std::int64_t{m.cpus} * 1000, max_amount);
+  s.cpu_milli = std::min<std::int64_t>(std::int64_t{m.cpus} * 1000 + m.cpu_milli, max_amount);
   s.memory_mib = static_cast<std::int64_t>(std::min<std::uint64_t>(m.memory_mib, max_amount));
+  s.pod_slots = m.pod_slots;
   s.pool = m.pool;
   for (std::size_t l = 0; l < levels.size() && l < m.domains.size(); ++l)
     s.labels.push_back({levels[l], m.domains[l]});
@@ -120,6 +121,7 @@ allot::result<host_places> places_of(const engine_setup& setup) {
 }
 
 allot::quantity total_of(std::string_view resource, const engine_setup& setup) {
+  if (setup.has_other_machines) return allot::quantity::unlimited();
   const std::size_t slash = resource.rfind('/');
   const std::string_view plain = slash == std::string_view::npos ? resource : resource.substr(slash + 1);
   const std::string_view type = slash == std::string_view::npos ? "" : resource.substr(0, slash);

@@ -224,10 +224,11 @@ class loop {
   }
 
   void note_what_is_new() {
-    for (const std::string& n : host_.notes()) {
+    const std::vector<std::string> notes = host_.notes();
+    for (const std::string& n : notes) {
       if (std::find(noted_.begin(), noted_.end(), n) == noted_.end()) it_->log()("note", {{"text", n}});
     }
-    noted_ = host_.notes();
+    noted_ = notes;
   }
 
   void show() {

@@ -210,6 +210,30 @@ constexpr std::string_view kueue_manager = "kueue-admission";
   return k == outcome::kind::away || k == outcome::kind::too_many_requests || k == outcome::kind::conflict;
 }
 
+/// All pods of each of its sets.
+[[nodiscard]] allot::pods_by_set all_pods(const allot_governor::facts& f) {
+  allot::pods_by_set pods{};
+  if (f.sets.empty()) pods[0] = f.pods.pods;
+  for (std::size_t s = 0; s < f.sets.size(); ++s) pods[s] = f.sets[s].pods.pods;
+  return pods;
+}
+
+/// Why its pods are not placed on nodes, though it is known what they ask for.
+[[nodiscard]] std::string why_not_placed(const json::object& workload) {
+  constexpr const char* replaced = "kueue.x-k8s.io/workload-slice-replacement-for";
+  if (const json::object* const meta = object_at(workload, "metadata")) {
+    const json::object* const notes = object_at(*meta, "annotations");
+    if (notes != nullptr && notes->contains(replaced))
+      return "it takes the place of another Workload's pods, and allot-kueue does not place such (elastic) "
+             "ones";
+  }
+  for (const json::value& c : list_at(workload, {"status", "admissionChecks"})) {
+    if (!list_at(c.as_object(), {"podSetUpdates"}).empty())
+      return "an admission check changes what its pods ask of nodes, which allot-kueue does not read";
+  }
+  return {};
+}
+
 /// Kueue's word for a preemption, in the condition Preempted.
 [[nodiscard]] std::string_view preemption_word(allot::relation how) {
   switch (how) {
@@ -275,6 +299,58 @@ class kueue_host::workload_handler final : public object_handler {
   kueue_host& of_;
 };
 
+/// Nodes, or Pods.
+class kueue_host::node_handler final : public object_handler {
+ public:
+  node_handler(kueue_host& of, const resource& what, std::uint64_t seed)
+      : of_(of), is_pods_(what.kind == "Pod"), watches(of.server_, what, *this, {.seed = seed}) {}
+  void on_set(json::object object) override {
+    const std::string name = name_of(object).text();
+    if (is_pods_) {
+      of_.topology_.set_pod(name, json::serialize(object));
+    } else {
+      // Kubelets say every few seconds that they are there.
+      std::string text = json::serialize(relevant_part(object));
+      std::string& known = texts_[name];
+      if (known == text) return;
+      known = std::move(text);
+      of_.topology_.set_node(name, known);
+    }
+    of_.are_nodes_news_ = true;
+  }
+  void on_gone(const object_name& name) override {
+    texts_.erase(name.text());
+    is_pods_ ? of_.topology_.remove_pod(name.text()) : of_.topology_.remove_node(name.text());
+    of_.are_nodes_news_ = true;
+  }
+  void on_synced() override {}
+
+ private:
+  [[nodiscard]] static json::object relevant_part(const json::object& node) {
+    const auto some = [](const json::object* from, std::initializer_list<const char*> keys) {
+      json::object to;
+      for (const char* const key : keys) {
+        if (const json::value* const v = from == nullptr ? nullptr : from->if_contains(key)) to[key] = *v;
+      }
+      return to;
+    };
+    json::object status = some(object_at(node, "status"), {"allocatable", "capacity"});
+    if (const json::object* const ready = condition(node, "Ready"))
+      status["conditions"] = json::array{some(ready, {"type", "status"})};
+    return {{"kind", "Node"},
+            {"metadata", some(object_at(node, "metadata"), {"name", "labels"})},
+            {"spec", some(object_at(node, "spec"), {"taints", "unschedulable"})},
+            {"status", std::move(status)}};
+  }
+
+  kueue_host& of_;
+  bool is_pods_;
+  std::map<std::string, std::string> texts_{};
+
+ public:
+  reflector watches;
+};
+
 struct kueue_host::kind {
   kind(api_server& server, kueue_host& of, const resource& what, std::uint64_t seed)
       : handler(of, what.kind), watches(server, what, handler, {.seed = seed}) {}
@@ -301,27 +377,41 @@ void kueue_host::step(const moment& now) {
   for (const auto& k : kinds_) k->watches.step(now);
   watches_workloads_->step(now);
   events_.step(now);
+  if (is_reread_ && is_synced()) reread_configuration();
+  for (const auto& n : on_nodes_) n->watches.step(now);
+}
+
+std::vector<const reflector*> kueue_host::watches() const {
+  std::vector<const reflector*> all{watches_workloads_.get()};
+  for (const auto& k : kinds_) all.push_back(&k->watches);
+  for (const auto& n : on_nodes_) all.push_back(&n->watches);
+  return all;
 }
 
 instant kueue_host::due() const {
-  instant at = std::min(watches_workloads_->due(), events_.due());
-  for (const auto& k : kinds_) at = std::min(at, k->watches.due());
+  instant at = events_.due();
+  for (const reflector* const w : watches()) at = std::min(at, w->due());
   return at;
 }
 
 bool kueue_host::is_synced() const {
-  return watches_workloads_->is_synced() &&
-         std::all_of(kinds_.begin(), kinds_.end(), [](const auto& k) { return k->watches.is_synced(); });
+  const auto all = watches();
+  return std::all_of(all.begin(), all.end(), [](const reflector* w) { return w->is_synced(); });
 }
 
 std::string kueue_host::problem() const {
-  const auto of = [](const reflector& r) { return r.stale_since() ? r.problem() : std::string{}; };
-  std::string text = of(*watches_workloads_);
-  for (const auto& k : kinds_) {
-    if (text.empty()) text = of(k->watches);
+  std::string text;
+  for (const reflector* const w : watches()) {
+    if (text.empty() && w->stale_since()) text = w->problem();
   }
   if (text.empty() && !is_synced()) return "not everything has been read yet";
   return text.empty() ? problem_ : text;
+}
+
+std::vector<std::string> kueue_host::notes() const {
+  std::vector<std::string> all = notes_;
+  all.insert(all.end(), topology_.notes().begin(), topology_.notes().end());
+  return all;
 }
 
 void kueue_host::tell_all_again() {
@@ -330,6 +420,8 @@ void kueue_host::tell_all_again() {
   // What another governor decided is not to be decided again.
   in_doubt_.clear();
   are_quotas_news_ = cluster_.has_value();
+  told_machines_.clear();
+  topology_.tell_all_usage();
 }
 
 /// What is older than what is known already, an answer to a request of ours, comes late.
@@ -392,6 +484,7 @@ void kueue_host::reread_configuration() {
   while (problem_.ends_with('\n')) problem_.pop_back();
   if (!made) return;
   cluster_ = std::move(made);
+  reread_topologies();
   notes_.assign(cluster_->notes().begin(), cluster_->notes().end());
   for (const auto& [root, governed] : governed_of_root) {
     const auto others = others_of_root.find(root);
@@ -406,6 +499,33 @@ void kueue_host::reread_configuration() {
     are_quotas_news_ = true;
   }
   for (const auto& [name, w] : workloads_) changed_.insert(name);
+}
+
+/// Nodes and Pods are read if pods are to be placed on nodes, and else are no business of ours.
+void kueue_host::reread_topologies() {
+  topology::names flavors;
+  for (const std::string& name : served_) {
+    const auto queue = parse_object(configuration_["ClusterQueue"].at(name).text);
+    for (const json::value& g : list_at(*queue, {"spec", "resourceGroups"})) {
+      for (const json::value& f : list_at(g.as_object(), {"flavors"}))
+        flavors.emplace(text_at(f.as_object(), {"name"}));
+    }
+  }
+  const auto all = [this](const char* what) {
+    return [this, what](const auto& visit) {
+      for (const auto& [name, o] : configuration_[what]) visit(name, o.text);
+    };
+  };
+  const bool was_needed = topology_.is_needed();
+  if (topology_.configure(flavors, all("ResourceFlavor"), all("Topology"))) are_quotas_news_ = true;
+  topology_.begin_demands();
+  if (topology_.is_needed() == was_needed) return;
+  on_nodes_.clear();
+  topology_.forget_all();
+  if (was_needed) return;
+  for (const resource& of : {resource{"v1", "Node", "nodes"}, resource{"v1", "Pod", "pods"}})
+    on_nodes_.push_back(
+        std::make_unique<node_handler>(*this, of, options_.seed + kinds_.size() + on_nodes_.size() + 1));
 }
 
 /// Makes a request, if there is one to make, for each Workload of a set, and takes in what is answered. Those
@@ -475,24 +595,64 @@ result kueue_host::poll(allot_governor::changes& to) {
   // What is known may be out of date: what has changed is told when that is over.
   if (watches_workloads_->stale_since()) return {result::kind::away, watches_workloads_->problem()};
   if (is_reread_) reread_configuration();
-  if (!cluster_) return {result::kind::away, problem()};
+  if (!cluster_ || !is_synced()) return {result::kind::away, problem()};
   if (std::exchange(are_quotas_news_, false)) {
     auto reading = allot::lab::parse_quotas_file(quotas_text_, "the cluster", {});
     if (reading.value) {
-      to.quotas.emplace(
-          allot_governor::governed_quotas{.file = std::move(*reading.value), .text = quotas_text_});
+      const bool places = topology_.is_needed();
+      to.quotas.emplace(allot_governor::governed_quotas{.file = std::move(*reading.value),
+                                                        .text = quotas_text_,
+                                                        .places_jobs = places,
+                                                        .has_other_machines = places,
+                                                        .levels = topology_.levels()});
     } else {
       problem_ = reading.problems.front();
     }
   }
+  const std::size_t doubts = in_doubt_.size();
   settle_doubts();
+  if (in_doubt_.size() < doubts) topology_.tell_usage_again();
+  if (std::exchange(are_nodes_news_, false)) changed_.insert(stopping_.begin(), stopping_.end());
+  const auto note_all = [this] {
+    for (const auto& [name, w] : workloads_) changed_.insert(name);
+  };
+  if (topology_.is_needed() && topology_.sort_into_pools()) note_all();
+  for (const std::string& name : std::exchange(gone_, {})) {
+    topology_.leave(name);
+    held_.erase(name);
+    stopping_.erase(name);
+    to.gone.push_back(name);
+  }
+  report_changed(to);
+  if (!topology_.is_needed()) return {};
+  // What nodes are for, and so what is asked of them, may be told otherwise from now on.
+  if (topology_.sort_into_pools()) {
+    note_all();
+    report_changed(to);
+  }
+  if (told_machines_ != topology_.machines()) to.machines = told_machines_ = topology_.machines();
+  topology_.tell_usage(to);
+  return {};
+}
+
+void kueue_host::report_changed(allot_governor::changes& to) {
   for (const std::string& name : std::exchange(changed_, {})) {
     // Before that it is as it was.
     if (in_doubt_.count(name) != 0) continue;
     if (auto j = report(name)) to.jobs.push_back(std::move(*j));
   }
-  for (const std::string& name : std::exchange(gone_, {})) to.gone.push_back(name);
-  return {};
+}
+
+/// Kueue takes the admission of who is evicted away while pods still stop: their nodes are not free.
+bool kueue_host::stops(const job_report& j, kueue_standing standing) {
+  const auto held = held_.find(j.name);
+  const bool is_it = held != held_.end() && held->second.uid == j.uid &&
+                     standing != kueue_standing::finished && topology_.has_pods(j.name);
+  is_it ? void(stopping_.insert(j.name)) : void(stopping_.erase(j.name));
+  if (is_it) return true;
+  if (held != held_.end()) held_.erase(held);
+  topology_.leave(j.name);
+  return false;
 }
 
 std::optional<job_report> kueue_host::report(const std::string& name) {
@@ -516,6 +676,12 @@ std::optional<job_report> kueue_host::report(const std::string& name) {
   const bool is_served = serves(r.cluster_queue);
   const auto made = allot::lab::parse_timestamp(text_at(w.object, {"metadata", "creationTimestamp"}));
   j.submitted = r.job ? r.job->submit : made.value_or(now_.wall);
+  if (r.standing != kueue_standing::holds && stops(j, r.standing)) {
+    job_report still = held_.at(name);
+    still.at = stage::leaving;
+    still.said = j.said;
+    return still;
+  }
   switch (r.standing) {
     case kueue_standing::finished:
       j.at = stage::ended;
@@ -525,18 +691,20 @@ std::optional<job_report> kueue_host::report(const std::string& name) {
       j.at = leaves ? stage::leaving : is_true(w.object, "Admitted") ? stage::running : stage::starting;
       if (r.job) {
         j.has = what_it_holds(*r.job, rank);
+        if (topology_.is_needed())
+          topology_.stand(*j.has, j.where, name, r,
+                          list_at(w.object, {"status", "admission", "podSetAssignments"}));
         j.started = r.job->start;
         // Whoever admits there has the say.
         if (!is_served) j.has->preemptible = false;
       }
       if (is_served) to_tidy_.insert(name);
+      if (!j.where.empty()) held_[name] = j;
       break;
     }
     case kueue_standing::pending:
       if (const std::string checks = unready_checks(w.object); !checks.empty())
         j.blocked = "its admission checks have not agreed yet: " + checks;
-      if (is_served && r.has_topology)
-        j.refused = "its ClusterQueue has flavors with a topology, which allot-kueue does not assign";
       break;
     case kueue_standing::inadmissible:
     case kueue_standing::malformed:
@@ -568,6 +736,13 @@ std::optional<job_report> kueue_host::report(const std::string& name) {
       j.what->min_pods = 0;
       for (auto& s : j.what->sets) s.pods.min_pods = 0;
     }
+    if (topology_.is_needed() && is_served) {
+      const auto first = cluster_->assign(w.text, {}, all_pods(*j.what), now_.wall);
+      std::string why = first ? topology_.ask(*j.what, r, {first->data(), first->size()})
+                              : "it is not known which flavors it would get";
+      if (why.empty() && topology::places(*j.what)) why = why_not_placed(w.object);
+      if (j.refused.empty()) j.refused = std::move(why);
+    }
   }
   if (j.at == stage::waiting && !j.what && j.refused.empty() && j.blocked.empty() && j.is_governed)
     j.refused = "it can't be read";
@@ -591,29 +766,39 @@ std::optional<request> kueue_host::request_for(const command& c, std::string& pr
     allot::pods_by_set pods{};
     pods[0] = c.admission.pods;
     std::copy(c.admission.pods_of_sets.begin(), c.admission.pods_of_sets.end(), pods.begin());
-    auto r = admission(w, c.job->account, c.admission.pick, pods);
+    auto r = admission(w, c.job->account, c.admission.pick, pods, &c);
     if (!r) problem = "it has changed since it was read";
     return r;
   }
+  return eviction(w, "Preempted", cut(c.why.for_users), preemption_word(c.how));
+}
+
+/// `how` is that of a preemption.
+request kueue_host::eviction(const workload& w, std::string_view reason, const std::string& message,
+                             std::string_view how) const {
   conditions say{w.object, now_};
   json::object status = kept_status(w.object);
-  const std::string message = cut(c.why.for_users);
-  say.set("Evicted", true, "Preempted", message);
-  say.set("Preempted", true, preemption_word(c.how), message);
+  say.set("Evicted", true, reason, message);
+  if (!how.empty()) say.set("Preempted", true, how, message);
   status["conditions"] = say.take();
   return apply_status(w.object, std::move(status), kueue_manager, w.version);
 }
 
 std::optional<request> kueue_host::admission(const workload& w, const std::string& queue,
-                                             const allot::flavor_pick& pick, const allot::pods_by_set& pods) {
+                                             const allot::flavor_pick& pick, const allot::pods_by_set& pods,
+                                             const command* of) {
   const auto assigned = cluster_->assign(w.text, pick, pods, now_.wall);
   if (!assigned) return std::nullopt;
   allot::lab::json_writer text;
   allot::lab::write_assignments({assigned->data(), assigned->size()}, text);
+  json::array sets = json::parse(text.text()).as_array();
+  if (of != nullptr && topology_.is_needed() &&
+      (!of->job->what || !topology_.assign(sets, *of->job->what, of->admission))) {
+    return std::nullopt;
+  }
   conditions say{w.object, now_};
   json::object status = kept_status(w.object);
-  status["admission"] =
-      json::object{{"clusterQueue", queue}, {"podSetAssignments", json::parse(text.text())}};
+  status["admission"] = json::object{{"clusterQueue", queue}, {"podSetAssignments", std::move(sets)}};
   say.set("QuotaReserved", true, "QuotaReserved",
           "Quota reserved in ClusterQueue " + queue + " by " + options_.name);
   say.set("Admitted", true, "Admitted", "The workload is admitted");
@@ -710,6 +895,11 @@ std::optional<request> kueue_host::tidying(const workload& w) {
     return admission(w, r.cluster_queue, {}, {});
   }
   if (!is_true(w.object, "Evicted")) {
+    if (const json::array& lost = list_at(w.object, {"status", "unhealthyNodes"}); !lost.empty()) {
+      // Kueue's scheduler replaces such nodes, or does this.
+      const std::string node{text_at(lost.front().as_object(), {"name"})};
+      return eviction(w, "NodeFailures", "The node " + node + " that it was assigned has failed");
+    }
     if (!is_true(w.object, waiting_condition)) return std::nullopt;
     // Not with the admission: a condition that two managers apply can be removed by neither, and Kueue could
     // not take the admission away.

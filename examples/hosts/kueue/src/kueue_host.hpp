@@ -9,6 +9,7 @@
 #include "api/objects.hpp"
 #include "api/reflector.hpp"
 #include "governor/src/host.hpp"
+#include "topology.hpp"
 
 #include "lab/import/kueue_cluster.hpp"
 
@@ -55,7 +56,9 @@ class kueue_host final : public allot_governor::host {
   /// When there is something to do, on the steady clock, should nothing come.
   [[nodiscard]] instant due() const;
   /// Whether something has come that the next poll tells.
-  [[nodiscard]] bool has_news() const noexcept { return !changed_.empty() || !gone_.empty() || is_reread_; }
+  [[nodiscard]] bool has_news() const noexcept {
+    return !changed_.empty() || !gone_.empty() || is_reread_ || are_quotas_news_ || are_nodes_news_;
+  }
   /// Whether all that there is has been read once.
   [[nodiscard]] bool is_synced() const;
   /// Why the cluster can't be read or can't be governed; empty if it can.
@@ -64,7 +67,7 @@ class kueue_host final : public allot_governor::host {
   void tell_all_again();
   /// What of the quotas is not carried over, or not as it is; and ClusterQueues that lend to or borrow from
   /// others of which some are governed and some are not.
-  [[nodiscard]] const std::vector<std::string>& notes() const noexcept { return notes_; }
+  [[nodiscard]] std::vector<std::string> notes() const;
   /// The ClusterQueues that are governed.
   [[nodiscard]] const std::set<std::string, std::less<>>& served() const noexcept { return served_; }
   /// Calls that change something, since the beginning.
@@ -79,6 +82,7 @@ class kueue_host final : public allot_governor::host {
 
  private:
   class configuration_handler;
+  class node_handler;
   class workload_handler;
 
   struct workload {
@@ -96,6 +100,9 @@ class kueue_host final : public allot_governor::host {
 
   void set_workload(boost::json::object object);
   void reread_configuration();
+  void reread_topologies();
+  void report_changed(allot_governor::changes& to);
+  [[nodiscard]] std::vector<const reflector*> watches() const;
   [[nodiscard]] bool serves(std::string_view cluster_queue) const {
     return served_.count(cluster_queue) != 0;
   }
@@ -103,6 +110,7 @@ class kueue_host final : public allot_governor::host {
                                         const std::function<std::optional<request>(const workload&)>& make);
   void settle_doubts();
   [[nodiscard]] std::optional<allot_governor::job_report> report(const std::string& name);
+  [[nodiscard]] bool stops(const allot_governor::job_report& j, allot::lab::kueue_standing standing);
   [[nodiscard]] boost::json::object waiting(bool is, std::string_view reason, std::string message,
                                             const boost::json::object& w) const;
   /// A write without a good answer.
@@ -117,7 +125,10 @@ class kueue_host final : public allot_governor::host {
   [[nodiscard]] std::optional<request> request_for(const allot_governor::command& c, std::string& problem);
   [[nodiscard]] std::optional<request> admission(const workload& w, const std::string& queue,
                                                  const allot::flavor_pick& pick,
-                                                 const allot::pods_by_set& pods);
+                                                 const allot::pods_by_set& pods,
+                                                 const allot_governor::command* of = nullptr);
+  [[nodiscard]] request eviction(const workload& w, std::string_view reason, const std::string& message,
+                                 std::string_view how = {}) const;
   [[nodiscard]] std::optional<request> tidying(const workload& w);
   void tell_event(const workload& w, std::string_view type, std::string_view reason,
                   std::string_view message);
@@ -133,9 +144,17 @@ class kueue_host final : public allot_governor::host {
   std::map<std::string, workload, std::less<>> workloads_;
   std::set<std::string, std::less<>> served_;
   std::optional<allot::lab::kueue_cluster> cluster_;
+  topology topology_;
+  /// Of Nodes and Pods, if a flavor that is governed has a topology.
+  std::vector<std::unique_ptr<node_handler>> on_nodes_;
+  std::vector<allot_governor::machine_report> told_machines_;
+  /// Workloads as they held places; and of these who were evicted and have pods there still.
+  std::map<std::string, allot_governor::job_report, std::less<>> held_;
+  std::set<std::string> stopping_;
   std::string quotas_text_;
   bool is_reread_ = true;
   bool are_quotas_news_ = false;
+  bool are_nodes_news_ = false;
   std::string problem_;
   std::vector<std::string> notes_;
   std::set<std::string> changed_;

@@ -1,107 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 // The governor of a Kueue that is made up.
-#include "governor/src/governor.hpp"
-#include "governor/src/replay.hpp"
-#include "governor/src/status.hpp"
-#include "made_up_kueue.hpp"
-#include "words.hpp"
+#include "governed_world.hpp"
 
-#include <allot/lab/quotas_file.hpp>
-#include <allot/quota/ledger.hpp>
-#include <allot/quota/tree.hpp>
+#include "governor/src/status.hpp"
 
 #include <doctest/doctest.h>
-
-#include <memory>
-#include <sstream>
 
 using namespace kueue_tests;
 
 namespace {
-
-/// Three teams with 16, 8 and 8 GPUs, and their governor.
-struct world {
-  explicit world(std::string policy = {}, std::uint64_t seed = 1, bool observed = false)
-      : kueue(seed), policy_name(std::move(policy)), observes(observed) {
-    kueue.set_queue("a", 16);
-    kueue.set_queue("b", 8);
-    kueue.set_queue("c", 8);
-    begin();
-  }
-  void begin() {
-    it.reset();
-    host = std::make_unique<allot_kueue::kueue_host>(
-        kueue.api, allot_kueue::kueue_host_options{
-                       .policy = policy_name.empty() ? std::string{} : '"' + policy_name + '"',
-                       .seed = 7,
-                       .may_write = [this] { return may_write; }});
-    allot_governor::surroundings around;
-    around.log = [this](const std::string& line) { log.push_back(line); };
-    around.events = [this](const std::string& line) { events << line << '\n'; };
-    around.remember = [this](const allot_governor::memory& m) { journal = m; };
-    it = std::make_unique<allot_governor::governor>(
-        allot_governor::governor_options{
-            .words = allot_kueue::kueue_words, .observes = observes, .explanations_per_tick = 50},
-        *host, std::move(around));
-  }
-  /// As after SIGKILL.
-  void restart(bool with_journal) {
-    kueue.api.lose_late();
-    begin();
-    if (with_journal) it->remember(journal);
-  }
-  void tick(instant by = 500) {
-    kueue.advance(by);
-    host->step({kueue.api.now, kueue.api.now + clock_off});
-    it->tick({kueue.api.now + clock_off, kueue.api.now});
-    if (!observes) host->tidy();
-    journal = it->remembers();
-    check_the_law();
-  }
-  void ticks(int n) {
-    for (int i = 0; i < n; ++i) tick();
-  }
-  /// As the API has it, not as the governor does.
-  void check_the_law() {
-    if (!is_lawful) return;
-    allot::ledger<1> held{allot::quota_tree<1>{{{.name = "all"},
-                                                {.name = "a", .parent = "all", .nominal = gpus(16)},
-                                                {.name = "b", .parent = "all", .nominal = gpus(8)},
-                                                {.name = "c", .parent = "all", .nominal = gpus(8)}}}};
-    std::string holding;
-    for (const auto& [name, t] : kueue.jobs) {
-      if (!kueue.holds(name)) continue;
-      // Kueue admits others to what victims leave before these have left it.
-      if (policy_name.starts_with("kueue") && kueue.is(name, "Evicted")) continue;
-      held.charge(held.tree().find(t.queue), gpus(t.gpus));
-      holding += name + " " + t.queue + " " + std::to_string(t.gpus) + "; ";
-    }
-    CAPTURE(holding);
-    std::string last;
-    for (std::size_t i = log.size() > 12 ? log.size() - 12 : 0; i < log.size(); ++i) last += '\n' + log[i];
-    CAPTURE(last);
-    CHECK(held.is_sound());
-  }
-  [[nodiscard]] static allot::resources<1> gpus(std::int64_t n) { return {allot::quantity::whole(n)}; }
-  void replays() const {
-    std::stringstream in{events.str()};
-    const auto r = allot_governor::replay(in, std::nullopt);
-    CHECK(r.problem == "");
-    for (const std::string& d : r.differences) FAIL_CHECK(d);
-  }
-
-  made_up_kueue kueue;
-  std::string policy_name;
-  std::unique_ptr<allot_kueue::kueue_host> host;
-  std::unique_ptr<allot_governor::governor> it;
-  std::vector<std::string> log;
-  std::stringstream events;
-  allot_governor::memory journal;
-  instant clock_off = 0;
-  bool observes;
-  bool is_lawful = true;
-  bool may_write = true;
-};
 
 TEST_CASE("workloads are admitted, borrow, give back and say why they wait") {
   world w;
@@ -173,7 +80,8 @@ TEST_CASE("only ClusterQueues with the label and on Hold are governed, and the o
   CHECK_FALSE(w.kueue.is(no_label, "QuotaReserved"));
   CHECK_FALSE(w.kueue.is(not_held, "QuotaReserved"));
   CHECK(w.host->served() == std::set<std::string, std::less<>>{"a", "b", "c"});
-  CHECK(std::any_of(w.host->notes().begin(), w.host->notes().end(), [](const std::string& n) {
+  const auto notes = w.host->notes();
+  CHECK(std::any_of(notes.begin(), notes.end(), [](const std::string& n) {
     return n.find("is not: Kueue admits there") != std::string::npos;
   }));
   // It is taken over.

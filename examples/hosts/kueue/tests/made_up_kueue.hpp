@@ -33,7 +33,10 @@ inline const resource workloads{kueue_api, "Workload", "workloads"};
 inline const resource cluster_queues{kueue_api, "ClusterQueue", "clusterqueues"};
 inline const resource local_queues{kueue_api, "LocalQueue", "localqueues"};
 inline const resource flavors{kueue_api, "ResourceFlavor", "resourceflavors"};
+inline const resource topologies{kueue_api, "Topology", "topologies"};
 inline const resource namespaces{"v1", "Namespace", "namespaces"};
+inline const resource nodes{"v1", "Node", "nodes"};
+inline const resource pods{"v1", "Pod", "pods"};
 
 class made_up_kueue {
  public:
@@ -43,6 +46,16 @@ class made_up_kueue {
     instant lasts = 0;
     int ends = 0;
     int evictions = 0;
+    json::array pod_sets{};
+  };
+  /// Pods of a Job that are alike.
+  struct pod_set {
+    std::string name{"main"};
+    std::int64_t count = 1;
+    std::int64_t gpus = 0;
+    json::object topology{};
+    /// Of their template's spec.
+    json::object more{};
   };
 
   explicit made_up_kueue(std::uint64_t seed) : api(seed), dice_(seed) {
@@ -59,7 +72,7 @@ class made_up_kueue {
   bool is_away = false;
 
   void set_queue(const std::string& name, std::int64_t gpus, const std::string& stop = "Hold",
-                 bool labelled = true, const char* reclaim = "Any") {
+                 bool labelled = true, const char* reclaim = "Any", const std::string& flavor = "default") {
     json::object labels;
     if (labelled) labels["allot.dev/governed"] = "true";
     api.set(cluster_queues,
@@ -72,35 +85,39 @@ class made_up_kueue {
                {"resourceGroups",
                 {{{"coveredResources", {"nvidia.com/gpu"}},
                   {"flavors",
-                   {{{"name", "default"},
+                   {{{"name", flavor},
                      {"resources", {{{"name", "nvidia.com/gpu"}, {"nominalQuota", gpus}}}}}}}}}}}}});
     api.set(local_queues,
             {{"metadata", {{"name", name}, {"namespace", "default"}}}, {"spec", {{"clusterQueue", name}}}});
   }
 
   /// A Job of so many pods, which are alike.
-  std::string submit(const std::string& queue, std::int64_t pods, std::int64_t gpus, instant lasts,
+  std::string submit(const std::string& queue, std::int64_t count, std::int64_t gpus, instant lasts,
                      std::int64_t priority = 0) {
+    return submit(queue, {{.count = count, .gpus = gpus}}, lasts, priority);
+  }
+  std::string submit(const std::string& queue, const std::vector<pod_set>& sets, instant lasts,
+                     std::int64_t priority = 0, const json::object& annotations = {}) {
     std::string name = "job-" + std::to_string(++last_);
-    api.set(
-        workloads,
-        {{"metadata",
-          {{"name", name},
-           {"namespace", "default"},
-           {"generation", 1},
-           {"creationTimestamp", allot_kueue::time_text(api.now)},
-           {"ownerReferences", {{{"kind", "Job"}, {"name", name}, {"uid", "of-" + name}}}}}},
-         {"spec",
-          {{"queueName", queue},
-           {"priority", priority},
-           {"podSets",
-            {{{"name", "main"},
-              {"count", pods},
-              {"template",
-               {{"spec",
-                 {{"containers",
-                   {{{"name", "c"}, {"resources", {{"requests", {{"nvidia.com/gpu", gpus}}}}}}}}}}}}}}}}}});
-    jobs["default/" + name] = {queue, pods * gpus, lasts};
+    truth t{queue, 0, lasts};
+    for (const pod_set& s : sets) {
+      t.gpus += s.count * s.gpus;
+      json::object spec = s.more;
+      spec["containers"] =
+          json::array{{{"name", "c"}, {"resources", {{"requests", {{"nvidia.com/gpu", s.gpus}}}}}}};
+      json::object set{{"name", s.name}, {"count", s.count}, {"template", {{"spec", spec}}}};
+      if (!s.topology.empty()) set["topologyRequest"] = s.topology;
+      t.pod_sets.push_back(std::move(set));
+    }
+    api.set(workloads, {{"metadata",
+                         {{"name", name},
+                          {"namespace", "default"},
+                          {"generation", 1},
+                          {"annotations", annotations},
+                          {"creationTimestamp", allot_kueue::time_text(api.now)},
+                          {"ownerReferences", {{{"kind", "Job"}, {"name", name}, {"uid", "of-" + name}}}}}},
+                        {"spec", {{"queueName", queue}, {"priority", priority}, {"podSets", t.pod_sets}}}});
+    jobs["default/" + name] = std::move(t);
     return "default/" + name;
   }
   /// Its Workload is deleted: its Job stops, and makes another one of that name.
@@ -116,6 +133,7 @@ class made_up_kueue {
   void remove(const std::string& name) {
     api.remove(workloads, name_of(name));
     jobs.erase(name);
+    remove_pods(name);
     seen_.erase(name);
   }
 
@@ -139,6 +157,72 @@ class made_up_kueue {
            !text_at(o, {"status", "admission", "clusterQueue"}).empty();
   }
 
+  // Nodes: n1, n2, ... of 8 GPUs, two of them a rack, of the flavor "racks" whose topology has racks.
+
+  void add_nodes(std::size_t count) {
+    const json::array levels{{{"nodeLabel", "rack"}}, {{"nodeLabel", "kubernetes.io/hostname"}}};
+    api.set(topologies, {{"metadata", {{"name", "racks"}}}, {"spec", {{"levels", levels}}}});
+    api.set(flavors, {{"metadata", {{"name", "racks"}}},
+                      {"spec", {{"topologyName", "racks"}, {"nodeLabels", {{"pool", "racks"}}}}}});
+    for (std::size_t i = 0; i < count; ++i) set_node("n" + std::to_string(i + 1), true);
+  }
+  void set_node(const std::string& name, bool is_ready, json::object labels = {}, json::array taints = {}) {
+    labels["rack"] = rack_of(name);
+    labels["pool"] = "racks";
+    labels["kubernetes.io/hostname"] = "host-" + name;
+    const json::object ready{{"type", "Ready"}, {"status", is_ready ? "True" : "False"}};
+    api.set(
+        nodes,
+        {{"metadata", {{"name", name}, {"labels", labels}}},
+         {"spec", {{"taints", taints}}},
+         {"status",
+          {{"allocatable", {{"nvidia.com/gpu", 8}, {"cpu", "63500m"}, {"memory", "500Gi"}, {"pods", "110"}}},
+           {"conditions", {ready}}}}});
+    is_ready ? void(down_.erase(name)) : void(down_.emplace(name, api.now));
+  }
+  [[nodiscard]] static std::string rack_of(const std::string& node) {
+    return "r" + std::to_string((std::stoul(node.substr(1)) + 1) / 2);
+  }
+  /// One that Kueue knows nothing of.
+  void set_pod(const std::string& name, const std::string& node, std::int64_t gpus,
+               const std::string& workload = {}) {
+    json::object annotations;
+    if (!workload.empty()) annotations["kueue.x-k8s.io/workload"] = workload;
+    const json::object container{{"resources", {{"requests", {{"nvidia.com/gpu", gpus}}}}}};
+    api.set(pods, {{"metadata", {{"name", name}, {"namespace", "default"}, {"annotations", annotations}}},
+                   {"spec", {{"nodeName", node}, {"containers", json::array{container}}}},
+                   {"status", {{"phase", "Running"}}}});
+    pods_[name] = {node, gpus};
+  }
+  void remove_pod(const std::string& name) {
+    api.remove(pods, {"default", name});
+    pods_.erase(name);
+  }
+  [[nodiscard]] std::int64_t gpus_of_pods(const std::string& node) const {
+    std::int64_t sum = 0;
+    for (const auto& [name, p] : pods_) sum += p.first == node ? p.second : 0;
+    return sum;
+  }
+  /// By pod set: the node of each pod, by rank.
+  [[nodiscard]] std::map<std::string, std::vector<std::string>> places(const std::string& name) const {
+    std::map<std::string, std::vector<std::string>> all;
+    const json::value* const sets = find_at(object(name), "podSetAssignments");
+    if (sets == nullptr) return all;
+    for (const json::value& s : sets->as_array()) {
+      const json::value* const at = s.as_object().if_contains("topologyAssignment");
+      if (at == nullptr) continue;
+      const json::object& slice = at->at("slices").at(0).as_object();
+      auto& to = all[json::value_to<std::string>(s.at("name"))];
+      const json::array& hosts = slice.at("valuesPerLevel").at(0).at("individual").at("roots").as_array();
+      for (std::size_t h = 0; h < hosts.size(); ++h) {
+        const std::string host = json::value_to<std::string>(hosts[h]);
+        to.insert(to.end(), slice.at("podCounts").at("individual").at(h).to_number<std::size_t>(),
+                  host.substr(std::string_view{"host-"}.size()));
+      }
+    }
+    return all;
+  }
+
   /// Time passes; Kueue sees what has changed, and jobs end.
   void advance(instant by) {
     api.advance(by);
@@ -146,6 +230,14 @@ class made_up_kueue {
     std::vector<std::string> names;
     for (const auto& [name, t] : jobs) names.push_back(name);
     for (const std::string& name : names) look_at(name);
+    for (auto at = leaving_.begin(); at != leaving_.end();) {
+      if (at->second > api.now) {
+        ++at;
+        continue;
+      }
+      remove_pod(at->first);
+      at = leaving_.erase(at);
+    }
   }
 
  private:
@@ -186,6 +278,57 @@ class made_up_kueue {
     status.get_object()["conditions"] = std::move(all);
   }
 
+  [[nodiscard]] static const json::value* find_at(const json::object& o, std::string_view key) {
+    const json::value* const status = o.if_contains("status");
+    const json::value* const admission =
+        status == nullptr ? nullptr : status->as_object().if_contains("admission");
+    return admission == nullptr ? nullptr : admission->as_object().if_contains(key);
+  }
+  /// Its pods are on their nodes, once these have room.
+  void bind_pods(const std::string& name) {
+    const std::string own = name.substr(name.find('/') + 1);
+    std::size_t nth = 0;
+    for (const auto& [set, on] : places(name)) {
+      for (const std::string& node : on) {
+        const std::string pod =
+            own + '-' + std::to_string(nth++) + '-' + std::to_string(jobs.at(name).evictions);
+        std::int64_t gpus = 0;
+        for (const json::value& s : jobs.at(name).pod_sets) {
+          if (s.at("name").as_string() == set)
+            gpus = s.at("template")
+                       .at("spec")
+                       .at("containers")
+                       .at(0)
+                       .at("resources")
+                       .at("requests")
+                       .at("nvidia.com/gpu")
+                       .to_number<std::int64_t>();
+        }
+        if (pods_.count(pod) == 0 && gpus_of_pods(node) + gpus <= 8) set_pod(pod, node, gpus, own);
+      }
+    }
+  }
+  /// They take a while.
+  void remove_pods(const std::string& name) {
+    const std::string begin = name.substr(name.find('/') + 1) + '-';
+    for (const auto& [pod, at] : pods_) {
+      if (pod.starts_with(begin)) leaving_.emplace(pod, api.now + static_cast<instant>(dice_.below(3000)));
+    }
+  }
+  /// As Kueue notes it, some seconds later.
+  [[nodiscard]] json::array lost_nodes(const std::string& name) const {
+    std::set<std::string> lost;
+    for (const auto& [set, on] : places(name)) {
+      for (const std::string& node : on) {
+        const auto at = down_.find(node);
+        if (at != down_.end() && api.now - at->second > 3000) lost.insert("host-" + node);
+      }
+    }
+    json::array all;
+    for (const std::string& node : lost) all.push_back(json::object{{"name", node}});
+    return all;
+  }
+
   void look_at(const std::string& name) {
     const json::object* const found = api.find(workloads, name_of(name));
     if (found == nullptr || is_true(*found, "Finished")) return;
@@ -210,16 +353,26 @@ class made_up_kueue {
       ++t.evictions;
       o = now;
       o["status"].get_object().erase("admission");
+      o["status"].get_object().erase("unhealthyNodes");
+      remove_pods(name);
       set_condition(o, "QuotaReserved", false, "Pending");
       set_condition(o, "Admitted", false, "NoReservation");
       set_condition(o, "Requeued", true, "Preempted");
       s = {};
     } else if (is_true(now, "Admitted") && is_true(now, "QuotaReserved")) {
       if (s.admitted == 0) s.admitted = api.now;
-      if (api.now - s.admitted < t.lasts) return;
-      ++t.ends;
+      bind_pods(name);
+      const json::array lost = lost_nodes(name);
+      if (lost.empty() && api.now - s.admitted < t.lasts) return;
       o = now;
-      set_condition(o, "Finished", true, "Succeeded");
+      if (!lost.empty()) {
+        o["status"].get_object()["unhealthyNodes"] = lost;
+      } else {
+        o["status"].get_object().erase("unhealthyNodes");
+        ++t.ends;
+        set_condition(o, "Finished", true, "Succeeded");
+        remove_pods(name);
+      }
     } else {
       return;
     }
@@ -228,6 +381,10 @@ class made_up_kueue {
 
   allot_test::random_source dice_;
   std::map<std::string, seen> seen_;
+  /// By name: the node and the GPUs of a pod; when one is gone.
+  std::map<std::string, std::pair<std::string, std::int64_t>> pods_;
+  std::map<std::string, instant> leaving_;
+  std::map<std::string, instant> down_;
   std::uint64_t last_ = 0;
 };
 

@@ -24,7 +24,7 @@ import urllib.request
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "cluster"))
 
-from cluster import GPU, GROUP, TOP, Cluster, Interrupted, cluster_queue, condition, flavor, local_queue, named, priority_class  # noqa: E402
+from cluster import GPU, GROUP, TOP, Cluster, Interrupted, cluster_queue, condition, flavor, local_queue, named, pod_template, priority_class  # noqa: E402
 from governor import LEASE, Governor, bind_rights, governed_queue, set_queue, wait_for  # noqa: E402
 from law import Law  # noqa: E402
 from parts import Checks, main  # noqa: E402
@@ -512,6 +512,117 @@ def part_takeover(part):
     part.law_held()
 
 
+RACK = "allot/rack"
+
+
+def on_racks():
+    """12 nodes in three racks of a flavor with a topology, where team-a and team-b own 96 GPUs, and four nodes of another flavor."""
+    levels = [{"nodeLabel": label} for label in ("allot/block", RACK, "kubernetes.io/hostname")]
+    made = [named("Topology", "dc", spec={"levels": levels}), flavor("racks", {"allot/pool": "racks"}, "dc"), flavor("plain", {"allot/pool": "plain"}),
+            priority_class("high", 1000), priority_class("low", 10)]
+    for name, gpus, of in (("team-a", 64, "racks"), ("team-b", 32, "racks"), ("team-c", 32, "plain")):
+        made += [governed_queue(name, gpus, cohort=of, flavors=[of]), local_queue(name)]
+    label = lambda i: {"allot/block": f"b{i // 8 + 1}", RACK: f"r{i // 4 + 1}", "allot/pool": "racks" if i < 12 else "plain"}
+    return {"objects": made, "labels": label}
+
+
+def asks(kind, level=RACK, gpus=8, seconds=None):
+    """The template of pods with a request for a topology: required, preferred."""
+    return pod_template(gpus, seconds, {f"kueue.x-k8s.io/podset-{kind}-topology": level})
+
+
+def part_topology(part):
+    """Pods that ask for a rack are on one; none has what another has; nodes fail, and the governor is killed."""
+    part.begin(policy="kueue")
+    cluster, watch, chance = part.cluster, part.watch, part.random
+    rack = {name: cluster.labels(i)[RACK] for i, name in enumerate(cluster.names)}
+
+    def places(job):
+        """Of its pods that have not ended, where each is bound."""
+        return [pod["spec"].get("nodeName") for pod in cluster.pods().values() if pod["metadata"]["labels"].get("job-name") == job
+                and pod["status"].get("phase") not in ("Succeeded", "Failed") and "deletionTimestamp" not in pod["metadata"]]
+
+    def bound(job, pods):
+        return wait_for(lambda: len(places(job)) == pods and None not in places(job), 20)
+
+    def in_one_rack(job, pods, what):
+        there = bound(job, pods)
+        racks = {rack.get(node) for node in places(job)}
+        part.check(there and len(racks) == 1 and racks <= {"r1", "r2", "r3"}, f"{what}: {job} is in one rack: {places(job)}")
+
+    # Half of each of two racks is in use by pods that Kueue does not know.
+    others = [named("Pod", f"other-{i}", "v1", "default", {"of": "nobody"}, spec={**pod_template(8)["spec"], "nodeSelector": {"kubernetes.io/hostname": node}})
+              for i, node in enumerate(("n1", "n2", "n5", "n6"))]
+    cluster.create(*others)
+    part.check(wait_for(lambda: sum(cluster.gpus_used().values()) == 32, 20), "pods of nobody run")
+    whole = part.submit("team-a", pods=4, template=asks("required"))
+    part.runs(whole, "a rack is free")
+    in_one_rack(whole[0], 4, "required")
+    more = part.submit("team-a", pods=4, template=asks("required"))
+    watch.idle(4)
+    told = cluster.kubectl("describe", "workload", watch.jobs[more[0]].name).stdout
+    part.check(watch.jobs[more[0]].state == "pending" and "one domain" in told, f"it waits for a rack, and says so: {part.told(more)}")
+    part.say(f"it says: {watch.jobs[more[0]].why}")
+    # One that prefers a rack takes what there is; one of the other flavor is none of this.
+    loose = part.submit("team-a", pods=4, template=asks("preferred"))
+    part.runs(loose, "who only prefers a rack starts")
+    part.check(bound(loose[0], 4), f"and is bound: {places(loose[0])}")
+    plain = part.submit("team-c", 2, pods=2)
+    part.runs(plain, "the other flavor")
+    part.check(all(bound(one, 2) and {rack[node] for node in places(one)} == {"r4"} for one in plain), f"it is on its own nodes: {[places(one) for one in plain]}")
+    for one in others:
+        cluster.api("DELETE", f"/api/v1/namespaces/default/pods/{one['metadata']['name']}", {"gracePeriodSeconds": 0})
+    part.delete(loose)
+    part.runs(more, "a rack is free again")
+    in_one_rack(more[0], 4, "required, after it waited")
+    near = part.submit("team-b", pods=4, template=asks("preferred"))
+    part.runs(near, "room for who prefers a rack")
+    in_one_rack(near[0], 4, "preferred, where there is room")
+    slices = cluster.submit("never", "team-a", pods=4, template=pod_template(8, None, {
+        "kueue.x-k8s.io/podset-slice-required-topology": "kubernetes.io/hostname", "kueue.x-k8s.io/podset-slice-size": "2"}))
+    part.check(watch.until(lambda now: slices in now and "refused" in now[slices].why, 10), f"two pods of a node each do not fit on any: {part.told([slices])}")
+    part.delete([slices])
+    # A restart moves nobody, and places nobody on them.
+    runs = whole + more + near
+    before, was = {one: sorted(places(one)) for one in runs}, part.run_pods(runs)
+    part.governor.kill()
+    late = part.submit("team-b", pods=4, gpus=4, template=asks("required", gpus=4))
+    part.governor.start()
+    watch.idle(5)
+    part.check({one: sorted(places(one)) for one in runs} == before and part.run_pods(runs) == was, "after a restart all are where they were")
+    part.check(watch.jobs[late[0]].state == "pending", f"and nobody is placed on them: {part.told(late)}")
+    part.delete(late)
+    # A node fails: who is there starts elsewhere, as a whole.
+    part.delete(near)
+    watch.until(lambda now: near[0] not in now, 10)
+    wait_for(lambda: not places(near[0]), 10)
+    lost = places(whole[0])[0]
+    cluster.fail_node(lost)
+    part.check(wait_for(lambda: len(places(whole[0])) == 4 and None not in places(whole[0]) and lost not in places(whole[0]), 60),
+               f"after {lost} has failed it runs elsewhere: {places(whole[0])} {part.told(whole)}")
+    in_one_rack(whole[0], 4, "after a node failed")
+    cluster.return_node(lost)
+    part.delete(whole + more + plain)
+    # Many of all kinds, while the governor is killed.
+    made = []
+
+    def some():
+        kind, gpus = chance.choice(["required", "preferred", "required", None]), chance.choice([1, 2, 4, 8])
+        queue = chance.choice(["team-a", "team-b"])
+        template = asks(kind, chance.choice([RACK, "allot/block"]), gpus, chance.randint(2, 6)) if kind else None
+        made.extend(part.submit(queue, pods=chance.choice([1, 2, 4]), gpus=gpus, seconds=chance.randint(2, 6), template=template,
+                                priority=chance.choice([None, "low", "high"])))
+
+    def again():
+        part.governor.kill()
+        part.governor.start()
+
+    part.storm(25, [*[(chance.uniform(0, 25), some) for _ in range(30)], *[(at, again) for at in (8, 16)]], jobs=0)
+    part.drain(120)
+    part.law_held()
+    part.replays()
+
+
 def audited():
     """Writes of the user allot are in the audit log."""
     path = os.path.join("/tmp", f"allot-audit-{os.getpid()}")
@@ -690,9 +801,9 @@ def part_soak(part):
 
 
 # What is special about the clusters of some parts.
-SPECIAL = {"takeover": lambda: {"objects": objects(TEAMS, hold=False)}, "observe": audited, "soak": soak_teams, "import": lambda: {"objects": []}}
+SPECIAL = {"takeover": lambda: {"objects": objects(TEAMS, hold=False)}, "observe": audited, "topology": on_racks, "soak": soak_teams, "import": lambda: {"objects": []}}
 # Those that take longest first.
-PARTS = ["faults", "observe", "restarts", "two", "changes", "sharing", "nodes", "killed", "takeover", "import"]
+PARTS = ["faults", "observe", "topology", "restarts", "two", "changes", "sharing", "nodes", "killed", "takeover", "import"]
 
 
 if __name__ == "__main__":
