@@ -318,7 +318,7 @@ class kueue_host::node_handler final : public object_handler {
     }
     of_.are_nodes_news_ = true;
   }
-  void on_gone(const object_name& name) override {
+  void on_gone(const object_name& name, std::string_view) override {
     texts_.erase(name.text());
     is_pods_ ? of_.topology_.remove_pod(name.text()) : of_.topology_.remove_node(name.text());
     of_.are_nodes_news_ = true;
