@@ -17,7 +17,7 @@ governor::~governor() = default;
 
 void governor::reconfigure(governed_quotas q) {
   quotas_ = std::move(q);
-  refused_config_.clear();
+  accept_config();
   if (engine_ != nullptr || !starts_over_) starts_over_ = allot::delay_cause::quotas;
 }
 
@@ -51,7 +51,8 @@ void governor::set_time(moment now) {
   for (auto& [k, r] : records_) {
     if (r.backs_off_until != 0) r.backs_off_until += step;
   }
-  log_("clock", {{"set", step < 0 ? "back" : "on"}, {"by_s", std::to_string(std::abs(step) / 1000)}});
+  log_(options_.words.log,
+       {{"clock", step < 0 ? "back" : "on"}, {"by_s", std::to_string(std::abs(step) / 1000)}});
   if (step < 0 && !starts_over_) starts_over_ = allot::delay_cause::none;
 }
 
@@ -71,14 +72,13 @@ void governor::tick(moment now) {
   };
   if (!polled) {
     ++totals_.away;
-    if (!is_away_) log_("host", {{"state", "away"}, {"why", polled.text}});
-    is_away_ = true;
+    note_away(polled.text);
     return account();
   }
   // The clock here may be behind the host's, whose times the jobs have.
   clock_.saw(c.seen_at);
   now_ = clock_.now();
-  if (std::exchange(is_away_, false)) log_("host", {{"state", "back"}});
+  if (std::exchange(is_away_, false)) log_(options_.words.log, {{"state", "back"}});
   if (!take_in(std::move(c))) return account();
   end_backoffs();
   push_out_all();
@@ -120,6 +120,30 @@ void governor::enter(record& r, phase to) {
     dirty(r);
   }
   r.at = to;
+  host_.stands(r.is, shown(to));
+}
+
+std::optional<job_phase> governor::shown(phase p) {
+  switch (p) {
+    case phase::refused:
+      return job_phase::refused;
+    case phase::not_ready:
+      return job_phase::not_ready;
+    case phase::waiting:
+      return job_phase::waiting;
+    case phase::released:
+      return job_phase::released;
+    case phase::running:
+      return job_phase::running;
+    case phase::leaving:
+      return job_phase::leaving;
+    default:
+      return std::nullopt;
+  }
+}
+
+void governor::note_away(const std::string& why) {
+  if (!std::exchange(is_away_, true)) log_(options_.words.log, {{"state", "away"}, {"why", why}});
 }
 
 /// What the scheduler counts for it is free again, and it waits.

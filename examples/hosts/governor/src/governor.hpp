@@ -52,7 +52,10 @@ class governor {
   governor& operator=(const governor&) = delete;
 
   /// To be called before the first tick: what the journal says.
-  void remember(memory m) { remembered_ = std::move(m); }
+  void remember(memory m) {
+    host_.recall(m);
+    remembered_ = std::move(m);
+  }
   /// What to write to the journal.
   [[nodiscard]] memory remembers() const;
 
@@ -61,7 +64,19 @@ class governor {
   void reconfigure(governed_quotas q);
   /// While it is frozen nobody is evicted.
   void freeze(bool is_frozen);
-  /// Other quotas were refused, for these reasons: those before stay in force.
+  /// An operator wants a job to start, whatever the scheduler thinks of it; when it runs, it is taken over as
+  /// it is.
+  void start(const job_name& name, const std::string& by);
+  /// Takes the log of events, as `surroundings::events`, from the next scheduler on: a log begins with one.
+  void log_events(std::function<void(const std::string& line)> to) {
+    around_.events = {};
+    next_events_ = std::move(to);
+  }
+  /// The host reports what its configuration says now; and other quotas were refused, for these reasons:
+  /// those before stay in force.
+  void accept_config() { refused_config_.clear(); }
+  /// See `governor_options`.
+  void explain_per_tick(std::size_t most) { options_.explanations_per_tick = most; }
   void note_refused_config(const std::vector<std::string>& problems);
 
   /// Polls, decides, acts.
@@ -123,6 +138,8 @@ class governor {
     phase told_as = phase::unknown;
     bool told_reserved = false;
     std::int64_t next_told = 0;
+    /// It would have been told something, were it told a reason of its own.
+    bool is_silent = false;
     /// It has not been tried since the scheduler was told of it.
     bool is_untried = true;
     /// The first reserved start that was logged.
@@ -133,9 +150,12 @@ class governor {
   [[nodiscard]] bool take_in(changes&& c);
   void take_in(record& r);
   void take_in_foreign(record& r);
+  [[nodiscard]] bool note_ended_run(record& r);
   void take_in_ended_run(record& r);
   void take_in_holding(record& r);
-  void take_in_machines(std::vector<machine_report> now);
+  void take_in_machines(std::vector<machine_report> now, std::vector<std::string> levels);
+  void tell_lost_gpus();
+  void end_backoff(const job_name& cured);
   void forget(const job_name& name);
   void drop(const record& r);
   void evaluate(record& r);
@@ -163,6 +183,8 @@ class governor {
   void put_off(record& r, milliseconds until, std::string why);
   void note_stop(record& r, const command& c);
   void note_explanation(record& r, const command& c);
+  void log_forced(const job_name& name, const std::string& by, const std::string& why_not);
+  void note_away(const std::string& why);
   [[nodiscard]] milliseconds count_failure(record& r);
   [[nodiscard]] explanation explanation_of(const record& r);
 
@@ -175,6 +197,8 @@ class governor {
   void tell(const event& e);
   void tell(event::kind what, const job_name& name, allot::instant at = 0);
   [[nodiscard]] bool has_share(const record& r) const;
+  /// As others see it; none: it is not governed.
+  [[nodiscard]] static std::optional<job_phase> shown(phase p);
 
   // After a tick (governor_snapshot.cpp).
   void show_jobs(snapshot& s);
@@ -182,6 +206,7 @@ class governor {
   governor_options options_;
   host& host_;
   surroundings around_;
+  std::function<void(const std::string& line)> next_events_{};
   decision_log log_;
   std::string cluster_name_{};
   std::optional<governed_quotas> quotas_{};
@@ -194,6 +219,9 @@ class governor {
   std::set<std::string> failures_told_{};
   std::optional<memory> remembered_{};
   std::vector<machine_report> machines_{};
+  std::vector<std::string> levels_{};
+  /// By machine, of `machine_report::lost_gpus` what the scheduler knows.
+  std::map<std::string, std::uint32_t> lost_{};
   std::map<job_name, record> records_{};
   std::set<job_name> leaving_{};
   /// Those that were not started as often as they were told to, and those that wait for a time.

@@ -26,6 +26,15 @@ constexpr std::size_t most_checks = 200;
 constexpr std::size_t most_looked_at = most_checks / 4;
 constexpr std::size_t most_starts = 100;
 
+[[nodiscard]] std::int64_t gpus_of(const facts& f) {
+  const auto gpus = [](const allot::gpu::pod_request& each, std::uint32_t pods) {
+    return each.gpus.in_milli() / 1000 * (each.total ? 1 : pods);
+  };
+  std::int64_t sum = f.sets.empty() ? gpus(f.pods, f.pods.pods) : 0;
+  for (const auto& s : f.sets) sum += gpus(s.pods.each, s.pods.pods);
+  return sum;
+}
+
 }  // namespace
 
 /// Until nothing more can start: in some policies a step decides on one job of each quota.
@@ -47,7 +56,7 @@ void governor::decide() {
 }
 
 void governor::act(const decision& d, std::vector<command>& all) {
-  if (options_.observes) return log_only(d, "evict", log_, would_do_);
+  if (options_.observes) return log_only(d, options_.words.eviction, log_, would_do_);
   // A victim may go at once, and the governor before it sees that.
   if (!d.evictions.empty() && around_.remember) around_.remember(stands());
   std::vector<command> stops;
@@ -136,7 +145,7 @@ void governor::carry_out(std::vector<command> all) {
   if (all.empty()) return;
   host_.carry_out(all);
   constexpr std::size_t most_told = 100;
-  constexpr std::array<const char*, 3> words{"start", "stop", "explain"};
+  constexpr std::array<const char*, 4> words{"start", "force", "stop", "explain"};
   // The records may go while the answers are read.
   std::vector<std::pair<job_name, command>> answers;
   for (command& c : all) answers.emplace_back(c.job->name, std::move(c));
@@ -146,14 +155,16 @@ void governor::carry_out(std::vector<command> all) {
     ++totals_.calls;
     if (!c.result) ++totals_.failed_calls;
     if (c.result.is == outcome::kind::away) {
-      if (!std::exchange(is_away_, true)) log_("host", {{"state", "away"}, {"why", c.result.text}});
-    } else if (!c.result && failures_told_.size() < most_told &&
+      note_away(c.result.text);
+    } else if (!c.result && !c.is_logged && failures_told_.size() < most_told &&
                failures_told_.insert(std::string{word} + ' ' + c.result.text).second) {
-      log_("host", {{"call", word}, {"failed", c.result.text}, {"why", "said once for each reason"}});
+      log_(options_.words.log,
+           {{"call", word}, {"failed", c.result.text}, {"why", "said once for each reason"}});
     }
     record* const r = find(name);
     if (r == nullptr) continue;
     if (c.is == command::kind::start) note_start(*r, c);
+    if (c.is == command::kind::force) log_forced(name, c.by, c.result.text);
     if (c.is == command::kind::stop) note_stop(*r, c);
     if (c.is == command::kind::explain) note_explanation(*r, c);
     if (!c.after) continue;
@@ -177,10 +188,13 @@ void governor::note_start(record& r, const command& c) {
     return log_("release", {{"job", name},
                             {"user", r.is.user},
                             {"account", r.is.account},
+                            {"gpus", std::to_string(gpus_of(r.told))},
                             {"quota", quotas_->file.quotas[r.told.quota.index()].spec.name},
                             {"nodes", names_of(c.admission.where)},
                             {"borrows", c.borrows}});
   }
+  // What has been started a moment before may keep it from that.
+  if (c.result.is == outcome::kind::too_late && c.after && !c.after->blocked.empty()) return give_back(r);
   log_("release", {{"job", name}, {"failed", c.result.text}});
   if (r.is_in_doubt) return;
   // It waits again. If it runs all the same, it is adopted.
@@ -204,11 +218,13 @@ void governor::put_off(record& r, milliseconds until, std::string why) {
 void governor::note_stop(record& r, const command& c) {
   if (r.at != phase::leaving) return;
   r.next_try = now_.steady + retry_ms;
-  log_("evict", {{"job", r.is.name},
-                 {"user", r.is.user},
-                 {"for", c.beneficiary.value_or("")},
-                 {"why", r.reason},
-                 {"failed", c.result.text}});
+  if (!c.is_logged) {
+    log_(options_.words.eviction, {{"job", r.is.name},
+                                   {"user", r.is.user},
+                                   {"for", c.beneficiary.value_or("")},
+                                   {"why", r.reason},
+                                   {"failed", c.result.text}});
+  }
   if (c.result) {
     r.is_told_to_leave = true;
     ++totals_.requeued;
@@ -228,6 +244,39 @@ void governor::note_explanation(record& r, const command& c) {
   }
   r.next_told = 0;
   dirty(r);
+}
+
+void governor::start(const job_name& name, const std::string& by) {
+  record* const r = find(name);
+  std::string why_not;
+  if (options_.observes) {
+    why_not = "it only observes";
+  } else if (is_away_) {
+    why_not = std::string{options_.words.server} + " does not answer";
+  } else if (r == nullptr || engine_ == nullptr || !shown(r->at)) {
+    why_not = "there is no such job, or it is not governed";
+  } else if (r->is.at != stage::waiting && (r->is.at != stage::starting || r->at == phase::leaving)) {
+    why_not = "it does not wait";
+  } else if (r->is.at == stage::starting) {
+    why_not = "it is released already";
+  }
+  if (!why_not.empty()) return log_forced(name, by, why_not);
+  std::vector<command> all(1);
+  all[0].is = command::kind::force;
+  all[0].job = &r->is;
+  all[0].by = by;
+  carry_out(std::move(all));
+}
+
+void governor::log_forced(const job_name& name, const std::string& by, const std::string& why_not) {
+  const record* const r = find(name);
+  const bool is_ours = r != nullptr && shown(r->at);
+  log_("start", {{"job", name},
+                 {"user", is_ours ? r->is.user : std::string{}},
+                 {"account", is_ours ? r->is.account : std::string{}},
+                 {"by", by},
+                 {"why", "an operator has asked for it"},
+                 {"failed", why_not}});
 }
 
 /// Returns when it may be tried again.
@@ -279,14 +328,15 @@ void governor::add_explanations(std::vector<command>& all) {
     record* const r = find(name);
     if (r == nullptr) continue;
     r->is_dirty = false;
-    if (is_commanded(r->is)) continue;
+    r->is_silent = !r->is.is_told;
+    if (r->is_silent || is_commanded(r->is)) continue;
     const bool is_reserved = engine_->reservation_of(name).has_value();
     if (r->at == r->told_as && is_reserved == r->told_reserved && now_.steady < r->next_told) {
       dirty(*r);
       continue;
     }
     explanation why = explanation_of(*r);
-    if (why.for_users.empty() || why.for_users == r->is.said) continue;
+    if (why.for_users.empty() || host_.shows(r->is, why)) continue;
     ++said;
     r->told_as = r->at;
     r->told_reserved = is_reserved;

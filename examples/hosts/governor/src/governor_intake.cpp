@@ -20,7 +20,7 @@ constexpr std::int64_t long_run_ms = 300'000;
 /// Returns whether the scheduler may decide.
 bool governor::take_in(changes&& c) {
   if (c.quotas) reconfigure(std::move(*c.quotas));
-  if (c.machines) take_in_machines(std::move(*c.machines));
+  if (c.machines) take_in_machines(std::move(*c.machines), std::move(c.levels));
   std::vector<job_name> changed;
   for (job_report& j : c.jobs) {
     const job_name name = j.name;
@@ -29,7 +29,9 @@ bool governor::take_in(changes&& c) {
       forget(name);
       continue;
     }
-    records_[name].is = std::move(j);
+    record& r = records_[name];
+    r.is = std::move(j);
+    if (r.is.is_told && std::exchange(r.is_silent, false)) dirty(r);
     changed.push_back(name);
   }
   for (const job_name& name : c.gone) forget(name);
@@ -38,20 +40,33 @@ bool governor::take_in(changes&& c) {
   // In observe mode nothing that was decided has happened, so each change starts from the host's state.
   if (starts_over_ || engine_ == nullptr || (options_.observes && is_news)) {
     start_over();
-    return engine_ != nullptr;
+    if (engine_ == nullptr) return false;
+  } else {
+    for (const job_name& name : changed) {
+      record* const r = find(name);
+      if (r != nullptr) take_in(*r);
+    }
+    // What they had there has been given back by now.
+    tell_lost_gpus();
   }
-  for (const job_name& name : changed) {
-    if (record* const r = find(name)) take_in(*r);
-  }
+  for (const job_name& name : c.cured) end_backoff(name);
   return true;
 }
 
-void governor::take_in_machines(std::vector<machine_report> now) {
+void governor::end_backoff(const job_name& cured) {
+  record* const r = find(cured);
+  if (r == nullptr || r->at != phase::not_ready || r->backs_off_until <= now_.wall) return;
+  r->backs_off_until = now_.wall;
+  evaluate(*r);
+}
+
+void governor::take_in_machines(std::vector<machine_report> now, std::vector<std::string> levels) {
   const std::vector<machine_report> before = std::exchange(machines_, std::move(now));
   const bool are_same = std::equal(machines_.begin(), machines_.end(), before.begin(), before.end(),
-                                   [](const auto& a, const auto& b) { return a.is == b.is; });
-  const bool count = quotas_ && quotas_->places_jobs;
-  if (!are_same && engine_ != nullptr && count && !starts_over_) starts_over_ = allot::delay_cause::cluster;
+                                   [](const auto& a, const auto& b) { return a.is == b.is; }) &&
+                        levels_ == levels;
+  levels_ = std::move(levels);
+  if (!are_same && engine_ != nullptr && !starts_over_) starts_over_ = allot::delay_cause::cluster;
   std::set<std::string_view> closed;
   for (const machine_report& m : before) {
     if (!m.is_open) closed.insert(m.is.name);
@@ -71,8 +86,34 @@ void governor::take_in_machines(std::vector<machine_report> now) {
   if (!has_opened) return;
   // What could never start without these machines may do now.
   for (auto& [name, r] : records_) {
-    if (r.at == phase::refused) evaluate(r);
+    if (r.at != phase::refused) continue;
+    r.told = {};
+    evaluate(r);
   }
+}
+
+/// They are told as jobs that are not governed.
+void governor::tell_lost_gpus() {
+  std::map<std::string, std::uint32_t> now;
+  for (const machine_report& m : machines_) {
+    if (m.lost_gpus > 0) now[m.is.name] = m.lost_gpus;
+  }
+  const auto say = [&](event::kind what, const std::string& node, std::uint32_t gpus) {
+    event e;
+    e.is = what;
+    e.key = "lost GPUs of " + node;
+    if (gpus > 0) e.where = {{node, gpus, 0}};
+    tell(e);
+  };
+  for (const auto& [node, gpus] : lost_) {
+    const auto at = now.find(node);
+    if (at == now.end() || at->second != gpus) say(event::kind::foreign_gone, node, 0);
+  }
+  for (const auto& [node, gpus] : now) {
+    const auto at = lost_.find(node);
+    if (at == lost_.end() || at->second != gpus) say(event::kind::foreign, node, gpus);
+  }
+  lost_ = std::move(now);
 }
 
 void governor::forget(const job_name& name) {
@@ -124,25 +165,31 @@ void governor::take_in_foreign(record& r) {
   enter(r, has_machines ? phase::foreign : phase::unknown);
 }
 
-/// It had its share, and waits again.
-void governor::take_in_ended_run(record& r) {
-  if (std::exchange(r.is_in_doubt, false) && r.at == phase::released) {
-    give_back(r);
-    return evaluate(r);
-  }
-  if (r.at != phase::released) {
+/// It had its share, and waits again. Returns whether its start has failed.
+bool governor::note_ended_run(record& r) {
+  const bool was_released = r.at == phase::released;
+  if (std::exchange(r.is_in_doubt, false) && was_released) return false;
+  if (!was_released) {
     log_("left", {{"job", r.is.name}, {"restarts", std::to_string(r.is.restarts)}});
     if (r.has_run && now_.wall - r.is.started > long_run_ms) r.failures = 0;
-    give_back(r);
-    return evaluate(r);
   }
+  if (!r.is.has_failed.value_or(was_released)) return false;
   ++totals_.failed_starts;
   r.backs_off_until = count_failure(r);
-  r.reason = "it is tried again later: it was started, and did not run";
-  if (!r.is.why_not_started.empty()) r.reason += ": " + r.is.why_not_started;
+  r.reason = "it is tried again later: " +
+             (r.is.why_not_started.empty() ? "it was started, and did not run" : r.is.why_not_started);
   log_("failed", {{"job", r.is.name}, {"user", r.is.user}, {"why", r.reason}});
-  tell(event::kind::start_failed, r.is.name, r.backs_off_until);
-  enter(r, phase::waiting);
+  return true;
+}
+
+void governor::take_in_ended_run(record& r) {
+  const bool was_released = r.at == phase::released;
+  if (note_ended_run(r) && was_released) {
+    tell(event::kind::start_failed, r.is.name, r.backs_off_until);
+    enter(r, phase::waiting);
+  } else {
+    give_back(r);
+  }
   evaluate(r);
 }
 
@@ -151,10 +198,13 @@ void governor::take_in_holding(record& r) {
   const job_report& j = r.is;
   r.is_in_doubt = false;
   if (!has_share(r)) {
-    ++totals_.ran_unasked;
+    if (!j.was_forced) ++totals_.ran_unasked;
     adopt(r, true);
   } else {
-    const facts& is = j.has ? *j.has : j.what ? *j.what : r.told;
+    facts is = j.has ? *j.has : j.what ? *j.what : r.told;
+    // Of no concern to who has its share.
+    is.ready = r.told.ready;
+    is.preempts = r.told.preempts;
     const bool asks_for_more = j.has ? !engine_->counts_for(j.name, is) : is != r.told;
     const bool moved =
         quotas_->places_jobs && !j.where.empty() && !is_same_place(engine_->where(j.name), j.where);
@@ -175,17 +225,18 @@ void governor::take_in_holding(record& r) {
   }
   if (!has_share(r)) return;
   if (j.at == stage::running) r.has_run = true;
+  const bool is_evicted = engine_->state(j.name) == allot::job_state::evicting;
   if (j.at == stage::leaving) {
-    if (engine_->state(j.name) == allot::job_state::running) tell(event::kind::evicting, j.name);
+    if (!is_evicted && !j.keeps_share) tell(event::kind::evicting, j.name);
     if (r.at != phase::leaving) {
-      r.leaves_since = now_.steady;
-      r.reason = "it is being evicted, not by the governor";
+      if (!j.keeps_share) r.leaves_since = now_.steady;
+      r.reason = j.keeps_share ? j.not_ready : "it is being evicted, not by the governor";
       enter(r, phase::leaving);
       r.has_run = true;
     }
     return;
   }
-  if (r.at == phase::leaving) return;
+  if (r.at == phase::leaving && is_evicted) return;
   enter(r, j.at == stage::starting ? phase::released : phase::running);
 }
 
@@ -205,9 +256,14 @@ void governor::wait_with(record& r, phase as, std::string reason) {
 void governor::evaluate(record& r) {
   const job_report& j = r.is;
   if (!j.blocked.empty()) return wait_with(r, phase::not_ready, j.blocked);
-  if (!j.what || !j.refused.empty()) return wait_with(r, phase::refused, j.refused);
+  if (!j.what || !j.refused.empty()) {
+    r.told = {};
+    return wait_with(r, phase::refused, j.refused);
+  }
   facts what = *j.what;
   what.ready = std::max(what.ready, r.backs_off_until);
+  // For the same reason as before.
+  if (r.at == phase::refused && what == r.told) return wait_with(r, phase::refused, r.reason);
   if (!engine_->contains(j.name) || what != r.told) {
     event e;
     e.is = engine_->contains(j.name) ? event::kind::alter : event::kind::submit;
@@ -217,10 +273,15 @@ void governor::evaluate(record& r) {
     r.is_untried = true;
   }
   if (!engine_->contains(j.name)) {
-    return wait_with(r, phase::refused,
-                     engine_->could_ever_fit(what)
-                         ? "its request can't be counted"
-                         : "the cluster has no place for it: " + engine_->why_no_place(what));
+    const bool could_fit = engine_->could_ever_fit(what);
+    if (!could_fit && j.later && engine_->could_ever_fit(*j.later))
+      return wait_with(r, phase::not_ready, j.why_later);
+    std::string never = engine_->why_never(what);
+    if (never.empty()) {
+      never = could_fit ? "its request can't be counted"
+                        : "the cluster has no place for it: " + engine_->why_no_place(what);
+    }
+    return wait_with(r, phase::refused, std::move(never));
   }
   if (what.ready <= now_.wall) {
     backing_off_.erase(j.name);

@@ -31,11 +31,14 @@ memory governor::stands() const {
                                          [](const auto& u) { return u.where; });
   for (const job_name& name : leaving_) {
     const record& r = records_.at(name);
-    m.leaving.push_back({identity(name), now_.wall - (now_.steady - r.leaves_since.value_or(now_.steady))});
+    if (engine_->state(name) != allot::job_state::evicting) continue;
+    const bool is_told = r.is.at == stage::leaving && r.leaves_since;
+    m.leaving.push_back({identity(name), is_told ? now_.wall - (now_.steady - *r.leaves_since) : 0});
   }
   for (const auto& [name, r] : records_) {
     if (r.failures > 0) m.backoffs.push_back({identity(name), r.backs_off_until, r.failures});
   }
+  host_.remember(m);
   return m;
 }
 
@@ -104,7 +107,7 @@ bool governor::make_engine() {
                      .places_jobs = quotas_->places_jobs,
                      .one_pod_a_machine = quotas_->one_pod_a_machine,
                      .has_other_machines = quotas_->has_other_machines,
-                     .levels = quotas_->levels};
+                     .levels = levels_};
   for (const machine_report& m : machines_) setup.machines.push_back(m.is);
   auto made = engine::make(std::move(setup));
   if (made) {
@@ -128,6 +131,7 @@ void governor::start_over() {
     return;
   }
   const auto changed = std::exchange(starts_over_, std::nullopt).value_or(allot::delay_cause::none);
+  if (next_events_) around_.events = std::exchange(next_events_, {});
   if (around_.events) around_.events(to_json(engine_->setup()));
   if (is_frozen_) tell({.is = event::kind::freeze});
   for (const auto& b : m.backoffs) {
@@ -135,7 +139,8 @@ void governor::start_over() {
     if (r == nullptr) continue;
     r->backs_off_until = b.until;
     r->failures = b.failures;
-    if (r->reason.empty()) r->reason = "it is tried again later: it was started, and did not run";
+    if (r->reason.empty() && r->failures > 0)
+      r->reason = "it is tried again later: it was started, and did not run";
   }
   leaving_.clear();
   backing_off_.clear();
@@ -144,6 +149,10 @@ void governor::start_over() {
   std::stable_sort(all.begin(), all.end(), [](const record* a, const record* b) {
     return std::tie(a->is.submitted, a->is.name) < std::tie(b->is.submitted, b->is.name);
   });
+  for (record* const r : all) {
+    const bool had_share = r->at == phase::released || r->at == phase::running || r->at == phase::leaving;
+    if (had_share && r->is.at == stage::waiting) static_cast<void>(note_ended_run(*r));
+  }
   if (m.state) resume(*m.state, changed);
   std::vector<record*> waiting;
   for (record* const r : all) {
@@ -167,6 +176,8 @@ void governor::start_over() {
     r->leaves_since = leaves_since;
     r->leaves_how = leaves_how;
   }
+  lost_.clear();
+  tell_lost_gpus();
   const auto leaves = [&](record& r) {
     if (!has_share(r)) return;
     if (engine_->state(r.is.name) == allot::job_state::running) tell(event::kind::evicting, r.is.name);
@@ -180,12 +191,13 @@ void governor::start_over() {
     for (const auto& l : m.leaving) {
       record* const r = find(l.job);
       if (r == nullptr || r->is.at == stage::waiting) continue;
-      if (!r->leaves_since) r->leaves_since = now_.steady - std::max<std::int64_t>(0, now_.wall - l.since);
+      if (!r->leaves_since && l.since != 0)
+        r->leaves_since = now_.steady - std::max<std::int64_t>(0, now_.wall - l.since);
       leaves(*r);
     }
   }
   for (record* const r : all) {
-    if (r->is.at == stage::leaving) leaves(*r);
+    if (r->is.at == stage::leaving) r->is.keeps_share ? enter(*r, phase::leaving) : leaves(*r);
     if (r->at != phase::leaving) r->leaves_since.reset();
   }
   for (const machine_report& on : machines_) {

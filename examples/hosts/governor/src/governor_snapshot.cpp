@@ -31,9 +31,11 @@ snapshot governor::snapshot_view() {
   if (quotas_) show_quotas(s, quotas_->file, engine_.get());
   for (const machine_report& m : machines_) {
     // One without anything is where jobs are that have no place.
-    if (m.is.gpus > 0 || m.is.cpus > 0) s.nodes.push_back({m.is.name, m.state, m.is.gpus, {}, 0, m.why});
+    if (m.is.gpus > 0 || m.is.cpus > 0)
+      s.nodes.push_back({m.is.name, m.state, m.is.gpus, {}, m.lost_gpus, m.why});
   }
   show_jobs(s);
+  host_.describe(s);
   return s;
 }
 
@@ -43,15 +45,16 @@ void governor::show_jobs(snapshot& s) {
   std::vector<std::pair<snapshot::job, const record*>> waiting;
   for (const auto& [name, r] : records_) {
     const job_report& j = r.is;
-    const bool is_governed = r.at != phase::foreign && r.at != phase::unknown;
+    const auto at = shown(r.at);
+    const bool is_governed = at.has_value();
     const std::optional<facts>& what = j.at != stage::waiting && j.has ? j.has : j.what;
     const auto quota = is_governed && what ? std::optional{what->quota.index()} : std::nullopt;
     const bool has_machines = j.at != stage::waiting;
     if (has_machines) {
       for (const node_share& share : j.where) {
-        const auto at = node_at.find(share.node);
-        if (at != node_at.end() && share.gpus > 0)
-          s.nodes[at->second].used.push_back({name, quota, share.gpus});
+        const auto on = node_at.find(share.node);
+        if (on != node_at.end() && share.gpus > 0)
+          s.nodes[on->second].used.push_back({name, quota, share.gpus});
       }
     }
     if (!is_governed) continue;
@@ -61,12 +64,7 @@ void governor::show_jobs(snapshot& s) {
     to.user = j.user;
     to.account = j.account;
     to.quota = quota;
-    to.phase = r.at == phase::refused     ? job_phase::refused
-               : r.at == phase::not_ready ? job_phase::not_ready
-               : r.at == phase::released  ? job_phase::released
-               : r.at == phase::running   ? job_phase::running
-               : r.at == phase::leaving   ? job_phase::leaving
-                                          : job_phase::waiting;
+    to.phase = *at;
     ++s.phases[static_cast<std::size_t>(to.phase)];
     if (what) to.request = row_of(what->request, s.resources.size());
     to.preemptible = !what || what->preemptible;
@@ -74,7 +72,9 @@ void governor::show_jobs(snapshot& s) {
     to.restarts = j.restarts;
     to.host_reason = j.why_not_started;
     const bool runs = r.at == phase::running || r.at == phase::leaving || r.at == phase::released;
-    to.since = runs ? now_.wall - (now_.steady - r.since) : to.submitted;
+    to.since = r.at == phase::running && j.started > 0 ? j.started
+               : runs                                  ? now_.wall - (now_.steady - r.since)
+                                                       : to.submitted;
     if (r.at == phase::not_ready && r.failures > 0 && r.backs_off_until > now_.wall) ++s.backing_off;
     if (quota && runs) ++(r.at == phase::released ? s.quotas[*quota].released : s.quotas[*quota].running);
     if (quota && !runs) ++s.quotas[*quota].waiting;

@@ -7,7 +7,9 @@
 
 #include "governor/src/engine.hpp"
 #include "governor/src/facts.hpp"
+#include "governor/src/memory.hpp"
 #include "governor/src/outcome.hpp"
+#include "governor/src/snapshot.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -38,7 +40,8 @@ struct job_report {
   /// If not: what it has of machines is not free, `where` and of CPU and memory `what`; and that is all.
   bool is_governed = true;
 
-  /// What it asks for. None: it may not run, and `refused` says why.
+  /// What it asks for. None: it may not run, and `refused` says why. Pools and models of its pods are bits,
+  /// in the order in which the machines first name them.
   std::optional<facts> what{};
   /// While it has its share: what that is, unless it is `what`.
   std::optional<facts> has{};
@@ -51,6 +54,18 @@ struct job_report {
   std::string blocked{};
   /// Why it is not ready before `what->ready`, if that is to come.
   std::string not_ready{};
+  /// If machines are kept from it for a time: what it asks for when they are not, and why they are. If only
+  /// that could ever have a place, it waits.
+  std::optional<facts> later{};
+  std::string why_later{};
+  /// Of one that leaves: nobody has told it to. It waits again soon, and its share is kept for it until then:
+  /// who borrowed that would have to give it back at once. `not_ready` says why.
+  bool keeps_share = false;
+  /// Of one that waits again: whether its start failed, so that it is tried later, each time later. None: if
+  /// it was not seen to run.
+  std::optional<bool> has_failed{};
+  /// An operator has started it, so it is no surprise that it runs.
+  bool was_forced = false;
 
   // For people.
 
@@ -59,10 +74,12 @@ struct job_report {
   /// What its quota is found by: an account, a queue.
   std::string account{};
   std::string title{};
-  /// Why the host does not start it though it was told to.
+  /// Why the host does not start it though it was told to, or why that failed.
   std::string why_not_started{};
   /// What it shows of the reason that the governor gave last.
   std::string said{};
+  /// Whether it is told a reason of its own: of jobs that share a place for it only the first is.
+  bool is_told = true;
   std::uint32_t restarts = 0;
 };
 
@@ -73,6 +90,8 @@ struct machine_report {
   bool is_open = true;
   std::string state{"up"};
   std::string why{};
+  /// Of its GPUs those that can't be used although no job has them.
+  std::uint32_t lost_gpus = 0;
 
   friend bool operator==(const machine_report&, const machine_report&) = default;
 };
@@ -87,7 +106,6 @@ struct governed_quotas {
   bool one_pod_a_machine = false;
   /// Whether what quotas count is not only on the machines that are reported.
   bool has_other_machines = false;
-  std::vector<std::string> levels{};
 };
 
 /// What has changed since the last poll.
@@ -96,8 +114,11 @@ struct changes {
   std::vector<job_report> jobs{};
   /// Jobs that the host no longer knows.
   std::vector<job_name> gone{};
-  /// All machines, if any of them differs.
+  /// Jobs whose start had failed and that need not wait any longer: what they lacked may be there.
+  std::vector<job_name> cured{};
+  /// All machines, if any of them differs, with the levels of their network, from coarse to fine.
   std::optional<std::vector<machine_report>> machines{};
+  std::vector<std::string> levels{};
   /// If they come from the host.
   std::optional<governed_quotas> quotas{};
   /// The host's clock has shown this time, if it has said so.
@@ -121,9 +142,11 @@ struct command {
   enum class kind : std::uint8_t {
     /// The job starts, at once: `admission`, and in words what its quota borrows for it.
     start,
+    /// The same though nobody has decided it: an operator, `by`, wants it. It may wait until the host has
+    /// room for it, and is `blocked` until then.
+    force,
     /// A job that starts or runs leaves, and waits again: `why`, and for whom. It is asked again, from time
-    /// to
-    /// time, until the host reports that it waits or has ended.
+    /// to time, until the host reports that it leaves, waits or has ended.
     stop,
     /// Its users are told why it waits: `why`.
     explain,
@@ -132,12 +155,15 @@ struct command {
   const job_report* job = nullptr;
   decision::admission admission{};
   std::string borrows{};
+  std::string by{};
   explanation why{};
   std::optional<job_name> beneficiary{};
   allot::relation how{};
 
-  /// What became of it: the host fills this in.
+  /// What became of it: the host fills this in, and may clear `admission.where` if it chooses the machines.
   outcome result{};
+  /// The host has a log of what it did.
+  bool is_logged = false;
   /// The job as it is since then, if the host's answer says that.
   std::optional<job_report> after{};
 };
@@ -156,6 +182,25 @@ class host {
   /// Each command is for another job, and none waits for another: they may be carried out in any order, or at
   /// the same time.
   virtual void carry_out(std::span<command> all) = 0;
+
+  /// @{
+  /// For hosts that have more to say, or need to know more.
+
+  /// Adds what the host knows and its system can't show, as words of `memory::backoff::own`; and takes in
+  /// what was remembered, before the first poll of a governor that goes on from there.
+  virtual void remember(memory& /*to*/) const {}
+  virtual void recall(const memory& /*of*/) {}
+  /// How the governor sees a job from now on; none: it is not governed, or no longer known. A host that has
+  /// limits of its own, of which the quotas know nothing, counts by that, and reports as `blocked` who would
+  /// exceed them.
+  virtual void stands(const job_report& /*job*/, std::optional<job_phase> /*at*/) {}
+  /// Whether a job shows that already.
+  [[nodiscard]] virtual bool shows(const job_report& job, const explanation& why) const {
+    return why.for_users == job.said;
+  }
+  /// Adds what only the host knows to what is shown.
+  virtual void describe(snapshot& /*to*/) const {}
+  /// @}
 };
 
 }  // namespace allot_governor

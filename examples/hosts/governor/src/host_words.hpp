@@ -19,6 +19,9 @@ struct host_words {
   std::string_view client{};
   /// Where a job shows why it waits: "AdminComment".
   std::string_view comment{};
+  /// The words of the log for the host, and for an eviction.
+  std::string_view log{"host"};
+  std::string_view eviction{"evict"};
 
   [[nodiscard]] std::string program() const { return "allot-" + std::string{key}; }
   [[nodiscard]] std::string away() const {

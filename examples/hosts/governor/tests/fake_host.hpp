@@ -48,6 +48,16 @@ class fake_host final : public host {
     bool cant_run = false;
     /// The host does not evict it.
     bool cant_stop = false;
+    /// In which pools it may run, as bits; and in which it may later, if it may in none now.
+    std::uint64_t pools = allot::gpu::all_pools;
+    std::optional<std::uint64_t> later_pools{};
+    /// Of a task: its array. All tasks of one share the place where a reason is told.
+    std::uint32_t array = 0;
+    /// It leaves, and nobody has told it to.
+    bool keeps_share = false;
+    /// It was started, and what kept it from running was not its fault.
+    bool is_blameless = false;
+    bool was_forced = false;
     int starts = 0;
     int ends = 0;
   };
@@ -55,6 +65,10 @@ class fake_host final : public host {
   std::int64_t now_s = 1'000'000;
   std::map<job_name, truth> jobs;
   std::vector<machine_report> machines;
+  /// How many tasks of an array may run at once.
+  std::map<std::uint32_t, std::size_t> limits;
+  /// What it has to know of a job after a restart.
+  std::map<job_name, std::string> words;
   std::optional<governed_quotas> quotas;
   bool is_away = false;
   /// In thousandths: calls whose answer is lost, before or after they have had their effect; calls that are
@@ -90,6 +104,18 @@ class fake_host final : public host {
   }
   void note_machines() { machines_changed_ = true; }
   void note(const job_name& name) { changed_.insert(name); }
+  /// It could not run, and can now.
+  void cure(const job_name& name) {
+    jobs.at(name).cant_run = false;
+    cured_.insert(name);
+  }
+  [[nodiscard]] std::uint32_t used_on(const std::string& machine) const {
+    std::uint32_t sum = 0;
+    for (const auto& [name, t] : jobs) {
+      for (const node_share& s : t.where) sum += s.node == machine ? s.gpus : 0;
+    }
+    return sum;
+  }
   void remove(const job_name& name) {
     jobs.erase(name);
     gone_.insert(name);
@@ -124,6 +150,7 @@ class fake_host final : public host {
     t.at = to;
     t.since_s = now_s;
     if (to == stage::waiting || to == stage::ended) t.where.clear();
+    if (to != stage::leaving) t.keeps_share = false;
     changed_.insert(name);
   }
 
@@ -131,6 +158,7 @@ class fake_host final : public host {
   void start_polling_again() {
     for (const auto& [name, t] : jobs) changed_.insert(name);
     gone_.clear();
+    phases_.clear();
     machines_changed_ = !machines.empty();
     quotas_told_ = false;
   }
@@ -146,6 +174,7 @@ class fake_host final : public host {
     f.request[0] = allot::quantity::whole(gpus_of(t));
     f.pods.pods = t.pods;
     f.pods.gpus = allot::quantity::whole(t.gpus_each);
+    f.pods.pools = t.pools;
     f.priority = t.priority;
     f.preemptible = t.preemptible;
     f.submitted = t.submitted_s * 1000;
@@ -154,6 +183,20 @@ class fake_host final : public host {
     j.where = t.where;
     j.started = t.since_s * 1000;
     if (t.is_blocked) j.blocked = "its user holds it";
+    if (j.blocked.empty() && is_beyond_limit(name)) j.blocked = "its array runs no more tasks at once";
+    if (t.later_pools) {
+      j.later = f;
+      j.later->pods.pools = *t.later_pools;
+      j.why_later = "its machines are kept for others";
+    }
+    j.keeps_share = t.keeps_share;
+    if (t.is_blameless) j.has_failed = false;
+    j.was_forced = t.was_forced;
+    for (const auto& [other, of] : jobs) {
+      const bool is_first = other == name || t.array == 0;
+      j.is_told = is_first;
+      if (is_first || (of.array == t.array && of.at == stage::waiting)) break;
+    }
     j.submitted = t.submitted_s * 1000;
     j.user = "ana";
     j.said = t.said;
@@ -165,14 +208,41 @@ class fake_host final : public host {
     if (is_away) return {outcome::kind::away, "it does not answer"};
     if (quotas && !std::exchange(quotas_told_, true)) to.quotas = quotas;
     if (std::exchange(machines_changed_, false)) to.machines = machines;
-    for (const job_name& name : std::exchange(changed_, {})) {
-      if (jobs.count(name) != 0) to.jobs.push_back(report(name));
+    // Others of their arrays may have gone on.
+    for (const auto& [name, t] : jobs) {
+      if (t.array != 0 && t.at == stage::waiting) changed_.insert(name);
     }
+    for (const job_name& name : std::exchange(changed_, {})) {
+      if (jobs.count(name) == 0) continue;
+      to.jobs.push_back(report(name));
+      // Until the governor says otherwise.
+      if (to.jobs.back().at == stage::waiting && to.jobs.back().blocked.empty())
+        phases_[name] = job_phase::waiting;
+    }
+    for (const job_name& name : std::exchange(cured_, {})) to.cured.push_back(name);
     for (const job_name& name : std::exchange(gone_, {})) {
       if (jobs.count(name) == 0) to.gone.push_back(name);
     }
     to.seen_at = now_s * 1000;
     return {};
+  }
+  void remember(memory& to) const override {
+    for (const auto& [name, own] : words) {
+      if (jobs.count(name) != 0)
+        to.backoffs.push_back({{name, std::to_string(jobs.at(name).uid)}, 0, 0, own});
+    }
+  }
+  void recall(const memory& of) override {
+    words.clear();
+    for (const auto& b : of.backoffs) {
+      if (!b.own.empty()) words[b.job.name] = b.own;
+    }
+  }
+  void stands(const job_report& j, std::optional<job_phase> at) override { phases_[j.name] = at; }
+  void describe(snapshot& to) const override {
+    for (snapshot::job& j : to.jobs) {
+      if (jobs.count(j.id) != 0) j.comment = "array " + std::to_string(jobs.at(j.id).array);
+    }
   }
   void give(governed_quotas q) {
     quotas = std::move(q);
@@ -209,6 +279,12 @@ class fake_host final : public host {
       c.result = {outcome::kind::refused, "not now"};
       return;
     }
+    if (c.is == command::kind::force) {
+      // It waits for room by itself.
+      t.was_forced = t.is_blocked = true;
+      c.after = report(name);
+      return;
+    }
     if (c.is == command::kind::start) {
       // What was reported is what the governor acts on: something else may have happened since then.
       if (t.at != stage::waiting || t.is_blocked) {
@@ -229,9 +305,26 @@ class fake_host final : public host {
     if (random(2) == 0) c.after = report(name);
   }
 
+  /// Whether as many tasks of its array as may run have their share, or come before it.
+  [[nodiscard]] bool is_beyond_limit(const job_name& name) const {
+    const truth& t = jobs.at(name);
+    const auto limit = limits.find(t.array);
+    if (limit == limits.end() || t.at != stage::waiting) return false;
+    std::size_t others = 0;
+    for (const auto& [other, of] : jobs) {
+      const auto at = phases_.find(other);
+      const bool is_tried =
+          of.at == stage::waiting && at != phases_.end() && at->second == job_phase::waiting;
+      if (other != name && of.array == t.array && (has_share(of) || is_tried)) ++others;
+    }
+    return others >= limit->second;
+  }
+
   std::uint64_t last_uid_ = 0;
   std::set<job_name> changed_;
   std::set<job_name> gone_;
+  std::set<job_name> cured_;
+  std::map<job_name, std::optional<job_phase>> phases_;
   bool machines_changed_ = false;
   bool quotas_told_ = false;
 };

@@ -92,6 +92,17 @@ struct world {
     CHECK(held.is_sound());
     CHECK(all <= 32);
     for (const auto& [node, gpus] : on) CHECK(gpus <= 8);
+    std::map<std::uint32_t, std::size_t> tasks;
+    for (const auto& [name, t] : host.jobs) {
+      if (!fake_host::has_share(t)) continue;
+      ++tasks[t.array];
+      for (const node_share& s : t.where) {
+        const auto m = std::find_if(host.machines.begin(), host.machines.end(),
+                                    [&](const machine_report& r) { return r.is.name == s.node; });
+        CHECK((t.pools >> (m->is.pool == "east" ? 0U : 1U) & 1U) == 1);
+      }
+    }
+    for (const auto& [array, limit] : host.limits) CHECK(tasks[array] <= limit);
   }
   [[nodiscard]] fake_host::stage at(const job_name& name) const { return host.jobs.at(name).at; }
   [[nodiscard]] const std::string& said(const job_name& name) const { return host.jobs.at(name).said; }
@@ -259,6 +270,187 @@ TEST_CASE("what came to wait, or has room, since there was no governor is starte
   }
 }
 
+TEST_CASE("jobs run in the pools that they name, in the order in which the machines first name them") {
+  world w;
+  for (std::size_t i = 0; i < 4; ++i) w.host.machines[i].is.pool = i < 2 ? "east" : "west";
+  const job_name west = w.host.submit(1, 1, 8, 1000);
+  w.host.jobs.at(west).pools = 2;
+  // None at first; it would have to wait for ever, were others not to come.
+  const job_name later = w.host.submit(2, 1, 8, 1000);
+  w.host.jobs.at(later).pools = 0;
+  w.host.jobs.at(later).later_pools = 1;
+  const job_name never = w.host.submit(2, 1, 8, 1000);
+  w.host.jobs.at(never).pools = 0;
+  w.ticks(5);
+  REQUIRE(w.at(west) == stage::running);
+  CHECK(w.host.jobs.at(west).where.front().node == "n3");
+  CHECK(w.said(later) == "waits: its machines are kept for others");
+  CHECK(w.said(never).starts_with("refused: the cluster has no place for it"));
+  w.host.jobs.at(later).pools = 1;
+  w.host.note(later);
+  w.ticks(5);
+  REQUIRE(w.at(later) == stage::running);
+  CHECK(w.host.jobs.at(later).where.front().node == "n1");
+  w.replays();
+}
+
+TEST_CASE("a host that has limits of its own keeps jobs from being tried, and knows how jobs stand") {
+  world w;
+  w.host.limits[1] = 2;
+  std::vector<job_name> tasks;
+  for (int i = 0; i < 5; ++i) {
+    tasks.push_back(w.host.submit(1, 1, 1, 10));
+    w.host.jobs.at(tasks.back()).array = 1;
+  }
+  // A task that can't run makes way for the next.
+  w.host.jobs.at(tasks[0]).cant_run = true;
+  w.ticks(5);
+  CHECK(w.at(tasks[1]) == stage::running);
+  CHECK(w.at(tasks[2]) == stage::waiting);
+  // Their reason is told once, in the place that they share.
+  CHECK(w.said(tasks[2]) == "waits: its array runs no more tasks at once");
+  CHECK(w.said(tasks[3]).empty());
+  CHECK(w.it->snapshot_view().jobs.front().comment == "array 1");
+  w.ticks(40);
+  for (std::size_t i = 1; i < tasks.size(); ++i) CHECK(w.at(tasks[i]) == stage::ended);
+  w.host.cure(tasks[0]);
+  w.ticks(15);
+  CHECK(w.at(tasks[0]) == stage::ended);
+  w.replays();
+}
+
+TEST_CASE("a start that failed is tried again at once when it is cured, or was not to blame") {
+  for (const bool is_cured : {true, false}) {
+    CAPTURE(is_cured);
+    world w;
+    const job_name lame = w.host.submit(1, 1, 8, 1000);
+    w.host.jobs.at(lame).cant_run = true;
+    w.ticks(15);
+    REQUIRE(w.at(lame) == stage::waiting);
+    CHECK(w.host.jobs.at(lame).starts == 1);
+    is_cured ? w.host.cure(lame) : void(w.host.jobs.at(lame).cant_run = false);
+    w.ticks(6);
+    CHECK((w.at(lame) == stage::running) == is_cured);
+    CHECK(w.it->snapshot_view().since_start.failed_starts == 1);
+    const job_name sound = w.host.submit(1, 1, 8, 1000);
+    w.host.jobs.at(sound).cant_run = true;
+    w.tick();
+    REQUIRE(w.at(sound) == stage::starting);
+    w.host.jobs.at(sound).is_blameless = true;
+    w.host.jobs.at(sound).cant_run = false;
+    w.host.enter(sound, w.host.jobs.at(sound), stage::waiting);
+    w.ticks(6);
+    CHECK(w.at(sound) == stage::running);
+    CHECK(w.it->snapshot_view().since_start.failed_starts == 1);
+    w.replays();
+  }
+}
+
+TEST_CASE("who leaves by itself and waits again keeps its share, so that nobody borrows it for a moment") {
+  for (const bool keeps : {true, false}) {
+    for (const bool restarts : {true, false}) {
+      CAPTURE(keeps);
+      CAPTURE(restarts);
+      world w;
+      std::vector<job_name> own;
+      for (int i = 0; i < 2; ++i) own.push_back(w.host.submit(1, 1, 8, 1000));
+      w.ticks(4);
+      for (int i = 0; i < 3; ++i) w.host.submit(2, 1, 8, 1000);
+      w.ticks(4);
+      w.host.slow_s = 0;
+      fake_host::truth& t = w.host.jobs.at(own[0]);
+      w.host.enter(own[0], t, stage::leaving);
+      t.keeps_share = keeps;
+      w.it->tick({w.host.now_s * 1000, w.host.now_s * 1000});
+      CHECK(w.it->snapshot_view().quotas[1].used[0] == allot::quantity::whole(16));
+      CHECK((w.it->scheduler()->state(own[0]) == allot::job_state::running) == keeps);
+      w.journal = w.it->remembers();
+      CHECK(w.journal.leaving.empty() == keeps);
+      if (restarts) w.restart(true);
+      w.ticks(5);
+      CHECK(w.at(own[0]) == stage::running);
+      CHECK(w.host.stops == 0);
+      w.replays();
+    }
+  }
+}
+
+TEST_CASE("an operator starts a job by force, and the host finds room for it") {
+  world w;
+  // Without a share of its own it never starts by itself.
+  const job_name name = w.host.submit(3, 2, 8, 1000);
+  w.host.jobs.at(name).preemptible = false;
+  w.ticks(3);
+  REQUIRE(w.at(name) == stage::waiting);
+  const auto last = [&](const std::string& text) { return w.log.back().find(text) != std::string::npos; };
+  w.it->start("nobody", "root");
+  CHECK(last("failed=\"there is no such job, or it is not governed\""));
+  w.it->start(name, "root");
+  CHECK(last(" start job=" + name + " user=ana by=root "));
+  CHECK_FALSE(last("failed="));
+  w.ticks(2);
+  CHECK(w.said(name) == "waits: its user holds it");
+  w.is_lawful = false;
+  w.host.jobs.at(name).is_blocked = false;
+  w.host.enter(name, w.host.jobs.at(name), stage::running);
+  w.host.jobs.at(name).where = {{"n1", 8, 0}, {"n2", 8, 0}};
+  w.ticks(2);
+  CHECK(w.it->snapshot_view().quotas[3].used[0] == allot::quantity::whole(16));
+  CHECK(w.it->snapshot_view().since_start.ran_unasked == 0);
+  w.it->start(name, "root");
+  CHECK(last("failed=\"it does not wait\""));
+  w.replays();
+}
+
+TEST_CASE("GPUs that are lost get no jobs, whoever governs") {
+  for (const bool restarts : {true, false}) {
+    world w;
+    w.ticks(2);
+    w.host.machines[0].lost_gpus = 5;
+    w.host.note_machines();
+    w.tick();
+    if (restarts) w.restart(true);
+    const job_name four = w.host.submit(1, 4, 4, 1000);
+    w.ticks(5);
+    CHECK(w.at(four) == stage::running);
+    CHECK(w.host.used_on("n1") == 0);
+    CHECK(w.it->snapshot_view().nodes[0].lost_gpus == 5);
+    w.host.machines[0].lost_gpus = 0;
+    w.host.note_machines();
+    const job_name eight = w.host.submit(2, 1, 8, 1000);
+    w.ticks(5);
+    CHECK(w.at(eight) == stage::running);
+    w.replays();
+  }
+}
+
+TEST_CASE("a host's own words outlive the governor") {
+  world w;
+  const job_name lame = w.host.submit(1, 1, 8, 50);
+  w.host.jobs.at(lame).cant_run = true;
+  w.host.words[lame] = "had_victims,spent";
+  w.ticks(20);
+  w.host.words.clear();
+  w.restart(true);
+  CHECK(w.host.words.at(lame) == "had_victims,spent");
+  w.tick();
+  // And so does what the governor knows itself.
+  CHECK(w.it->snapshot_view().backing_off == 1);
+}
+
+TEST_CASE("a log of events begins with a scheduler, also if it is asked for later") {
+  world w;
+  w.ticks(2);
+  w.events.str("");
+  w.it->log_events([&](const std::string& line) { w.events << line << '\n'; });
+  w.host.submit(1, 1, 8, 50);
+  w.ticks(2);
+  CHECK(w.events.str().empty());
+  w.host.give(quotas_of("standard", 12));
+  w.ticks(5);
+  w.replays();
+}
+
 TEST_CASE("a governor that observes touches nothing") {
   world w{"standard", true, true};
   for (int i = 0; i < 6; ++i) w.host.submit(1, 1, 8, 1000);
@@ -286,11 +478,13 @@ void run_world(allot_test::random_source random, const std::string& policy, bool
     if (those.empty()) return std::nullopt;
     return those[h.random(those.size())];
   };
+  for (std::size_t i = 0; i < 4; ++i) h.machines[i].is.pool = i < 2 ? "east" : "west";
+  h.limits = {{1, 1}, {2, 2}};
   h.lost_calls = h.random(3) == 0 ? 200 : 0;
   h.refused_calls = h.random(3) == 0 ? 100 : 0;
   bool is_resized = false;
   for (int step = 0; step < 60; ++step) {
-    switch (h.random(16)) {
+    switch (h.random(18)) {
       case 0:
       case 1:
       case 2:
@@ -304,6 +498,8 @@ void run_world(allot_test::random_source random, const std::string& policy, bool
         h.jobs.at(name).preemptible = h.random(8) != 0 || h.gpus_of(h.jobs.at(name)) > 8;
         h.jobs.at(name).cant_run = h.random(12) == 0;
         h.jobs.at(name).cant_stop = h.random(12) == 0;
+        h.jobs.at(name).array = static_cast<std::uint32_t>(h.random(4));
+        if (h.random(4) == 0) h.jobs.at(name).pools = 1 + h.random(3);
         all.insert(name);
         break;
       }
@@ -315,7 +511,10 @@ void run_world(allot_test::random_source random, const std::string& policy, bool
         break;
       case 7:
         // The host evicts one by itself.
-        if (const auto name = one_of(stage::running)) h.enter(*name, h.jobs.at(*name), stage::leaving);
+        if (const auto name = one_of(stage::running)) {
+          h.enter(*name, h.jobs.at(*name), stage::leaving);
+          h.jobs.at(*name).keeps_share = h.random(2) == 0;
+        }
         break;
       case 8:
         if (const auto name = one_of(h.random(2) == 0 ? stage::waiting : stage::running)) {
@@ -353,6 +552,18 @@ void run_world(allot_test::random_source random, const std::string& policy, bool
       case 14:
         w.it->freeze(h.random(3) == 0);
         break;
+      case 15: {
+        machine_report& m = h.machines[h.random(h.machines.size())];
+        m.lost_gpus = static_cast<std::uint32_t>(h.random(9 - h.used_on(m.is.name)));
+        h.note_machines();
+        break;
+      }
+      case 16:
+        if (const auto name = one_of(h.random(2) == 0 ? stage::waiting : stage::starting)) {
+          h.jobs.at(*name).is_blameless = h.random(2) == 0;
+          h.cure(*name);
+        }
+        break;
       default:
         break;
     }
@@ -367,6 +578,7 @@ void run_world(allot_test::random_source random, const std::string& policy, bool
   for (machine_report& m : h.machines) {
     m.is_open = true;
     m.state = "up";
+    m.lost_gpus = 0;
   }
   h.note_machines();
   for (auto& [name, t] : h.jobs) {

@@ -603,8 +603,7 @@ result kueue_host::poll(allot_governor::changes& to) {
       to.quotas.emplace(allot_governor::governed_quotas{.file = std::move(*reading.value),
                                                         .text = quotas_text_,
                                                         .places_jobs = places,
-                                                        .has_other_machines = places,
-                                                        .levels = topology_.levels()});
+                                                        .has_other_machines = places});
     } else {
       problem_ = reading.problems.front();
     }
@@ -630,7 +629,10 @@ result kueue_host::poll(allot_governor::changes& to) {
     note_all();
     report_changed(to);
   }
-  if (told_machines_ != topology_.machines()) to.machines = told_machines_ = topology_.machines();
+  if (told_machines_ != topology_.machines()) {
+    to.machines = told_machines_ = topology_.machines();
+    to.levels = topology_.levels();
+  }
   topology_.tell_usage(to);
   return {};
 }

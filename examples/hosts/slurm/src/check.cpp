@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "check.hpp"
 
-#include "governor.hpp"
+#include "comments.hpp"
 #include "governor/src/log.hpp"
 #include "request.hpp"
 
@@ -140,7 +140,7 @@ void check_plugin(const config& c, const cluster_settings& slurm, std::vector<st
   }
 }
 
-void check_partitions(const config& c, const changes& now, std::vector<std::string>& found) {
+void check_partitions(const config& c, const cluster_changes& now, std::vector<std::string>& found) {
   std::map<std::string, std::vector<std::string>> shared;
   for (const node& n : now.nodes.value_or(std::vector<node>{})) {
     const auto is_governed = [&](const std::string& p) { return c.governs(p); };
@@ -156,7 +156,7 @@ void check_partitions(const config& c, const changes& now, std::vector<std::stri
   }
 }
 
-void check_accounting(const config& c, const cluster_settings& slurm, const changes& now,
+void check_accounting(const config& c, const cluster_settings& slurm, const cluster_changes& now,
                       std::vector<std::string>& found) {
   std::vector<std::string> without;
   for (const std::string& a : slurm.accounts) {
@@ -199,7 +199,7 @@ void check_files(const config& c, std::vector<std::string>& found) {
   }
 }
 
-void check_jobs(const config& c, const changes& now, std::vector<std::string>& found) {
+void check_jobs(const config& c, const cluster_changes& now, std::vector<std::string>& found) {
   std::map<std::string, std::vector<std::string>> without_quota;
   std::vector<std::string> not_held;
   std::vector<std::string> not_requeued;
@@ -210,7 +210,7 @@ void check_jobs(const config& c, const changes& now, std::vector<std::string>& f
     if (j.state == run_state::ended || !c.governs(j.partition)) continue;
     const std::string id = to_string(j.key);
     if (!c.quota_of(j.account)) without_quota[j.account].push_back(id);
-    const bool is_admitted = j.admin_comment.starts_with(governor::mark) && j.admin_comment != not_explained;
+    const bool is_admitted = j.admin_comment.starts_with(comment_mark) && j.admin_comment != not_explained;
     if (j.state == run_state::pending && !j.is_held && !is_admitted) not_held.push_back(id);
     if (!j.may_requeue) not_requeued.push_back(id);
     for (const job& part : parts_of(j)) {
@@ -229,7 +229,7 @@ void check_jobs(const config& c, const changes& now, std::vector<std::string>& f
   for (const std::string& u : uncountable) found.push_back("a job can't be counted: " + u);
 }
 
-void check_quotas(const config& c, const changes& now, std::vector<std::string>& found) {
+void check_quotas(const config& c, const cluster_changes& now, std::vector<std::string>& found) {
   std::map<std::string, std::int64_t> gpus;
   std::int64_t all = 0;
   for (const node& n : now.nodes.value_or(std::vector<node>{})) {
@@ -260,7 +260,8 @@ void check_quotas(const config& c, const changes& now, std::vector<std::string>&
 
 }  // namespace
 
-std::vector<std::string> findings(const config& c, const cluster_settings& slurm, const changes& now) {
+std::vector<std::string> findings(const config& c, const cluster_settings& slurm,
+                                  const cluster_changes& now) {
   std::vector<std::string> found;
   check_slurm(c, slurm, found);
   check_plugin(c, slurm, found);

@@ -215,7 +215,7 @@ struct network_switch {
 };
 
 /// What has changed since the last poll.
-struct changes {
+struct cluster_changes {
   /// New jobs, and those of which something differs.
   std::vector<job> jobs{};
   /// Jobs that Slurm no longer knows.
@@ -250,7 +250,7 @@ class cluster {
   virtual ~cluster() = default;
 
   /// Appends to `to` what has changed since the last successful call.
-  [[nodiscard]] virtual outcome poll(changes& to) = 0;
+  [[nodiscard]] virtual outcome poll(cluster_changes& to) = 0;
   /// The switches of topology.conf; none if there is no such topology.
   [[nodiscard]] virtual std::vector<network_switch> topology() = 0;
 

@@ -2,7 +2,6 @@
 #include "daemon.hpp"
 
 #include "config.hpp"
-#include "governor.hpp"
 #include "governor/src/clock.hpp"
 #include "governor/src/events_file.hpp"
 #include "governor/src/lock.hpp"
@@ -11,6 +10,7 @@
 #include "governor/src/signals.hpp"
 #include "governor/src/state_files.hpp"
 #include "slurm_client.hpp"
+#include "slurm_governor.hpp"
 
 #include <grp.h>
 #include <pwd.h>
@@ -74,10 +74,10 @@ class group_table {
   return 2;
 }
 
-void obey(order_files& orders, governor& it) {
+void obey(order_files& orders, slurm_governor& it) {
   if (orders.read_freeze(it.log())) it.freeze(orders.frozen().has_value());
   for (const start_order& o : orders.take_starts()) {
-    if (const auto key = parse_job_key(o.job)) it.start(*key, o.by);
+    if (const auto key = parse_job_key(o.job)) it.start(to_string(*key), o.by);
   }
 }
 
@@ -102,7 +102,7 @@ int run_daemon(const daemon_options& options) {
       !why.empty()) {
     return complain({why});
   }
-  surroundings around;
+  slurm_surroundings around;
   around.log = [](const std::string& line) { std::cerr << line << std::endl; };
   around.groups = [&](const job& j) { return groups.of(j); };
   const auto log_event = [&](const std::string& line) { events.add(line); };
@@ -114,7 +114,7 @@ int run_daemon(const daemon_options& options) {
     around.remember = [&](const memory& m) { files.write(m, settings.name); };
   }
   order_files orders{directory};
-  governor it{std::move(*reading.value), slurm, std::move(around), options.observes};
+  slurm_governor it{std::move(*reading.value), slurm, std::move(around), options.observes};
   const auto show = [&] {
     snapshot s = it.snapshot_view();
     s.frozen = orders.frozen();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "let_go.hpp"
 
-#include "governor.hpp"
+#include "comments.hpp"
+#include "governor/src/log.hpp"
 
 namespace allot_slurm {
 
@@ -26,13 +27,13 @@ let_go_result let_go(const config& c, const std::vector<job>& jobs, cluster& slu
     if (j.state == run_state::ended || !c.governs(j.partition)) continue;
     const bool waits = j.state == run_state::pending || j.is_requeued;
     const bool is_held = waits && j.is_held;
-    const bool is_marked = j.admin_comment.starts_with(governor::mark);
+    const bool is_marked = j.admin_comment.starts_with(comment_mark);
     comments change;
     std::string done;
     const auto add = [&](const std::string& what) { done.append(done.empty() ? "" : ", ").append(what); };
     if (is_marked) change.admin = "";
     const std::string held = held_by(j);
-    if (j.comment.starts_with(governor::mark)) {
+    if (j.comment.starts_with(comment_mark)) {
       // Behind the mark of its user's hold is that user's own.
       const std::size_t own = j.comment.starts_with(held_mark) ? j.comment.find("; ") : std::string::npos;
       change.user = own == std::string::npos ? "" : j.comment.substr(own + 2);

@@ -48,7 +48,7 @@ int check(const std::string& file) {
   if (!reading.value) return std::ifstream{file} ? finding_status : bad_usage_status;
   slurm_client slurm;
   cluster_settings settings;
-  changes now;
+  cluster_changes now;
   outcome o = slurm.settings(settings);
   if (o) o = slurm.poll(now);
   if (!o) return complain({"slurmctld does not answer: " + o.text + " (SLURM_CONF names the cluster)"});
@@ -68,7 +68,7 @@ int let_go(const std::string& file, bool unmarked) {
     return finding_status;
   }
   slurm_client slurm;
-  changes now;
+  cluster_changes now;
   if (const outcome o = slurm.poll(now); !o) return complain({"slurmctld does not answer: " + o.text});
   const let_go_result r = let_go(*reading.value, now.jobs, slurm, unmarked,
                                  [](const std::string& line) { std::cout << line << '\n'; });

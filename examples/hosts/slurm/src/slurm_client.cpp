@@ -447,7 +447,7 @@ const std::string& slurm_client::user(std::uint32_t id) {
   return at->second;
 }
 
-outcome slurm_client::poll(changes& to) {
+outcome slurm_client::poll(cluster_changes& to) {
   to.is_whole = polls_ == 0;
   const std::int64_t before = to.load_us;
   outcome o = poll_reservations(to);
@@ -459,7 +459,7 @@ outcome slurm_client::poll(changes& to) {
 }
 
 /// What can't be read stays as it was: it is no reason to stand still.
-void slurm_client::poll_limits(changes& to) {
+void slurm_client::poll_limits(cluster_changes& to) {
   constexpr std::int64_t every = 30;
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -474,7 +474,7 @@ void slurm_client::poll_limits(changes& to) {
   to.limited = std::move(read);
 }
 
-outcome slurm_client::poll_jobs(changes& to) {
+outcome slurm_client::poll_jobs(cluster_changes& to) {
   job_info_msg_t* all = nullptr;
   const std::int64_t begin = cpu_us();
   const int result = slurm_load_jobs(jobs_since_, &all, SHOW_ALL | SHOW_DETAIL);
@@ -549,7 +549,7 @@ outcome slurm_client::poll_jobs(changes& to) {
 }
 
 /// They are told with the nodes.
-outcome slurm_client::poll_reservations(changes& to) {
+outcome slurm_client::poll_reservations(cluster_changes& to) {
   reserve_info_msg_t* all = nullptr;
   const std::int64_t begin = cpu_us();
   const int result = slurm_load_reservations(reservations_since_, &all);
@@ -574,7 +574,7 @@ outcome slurm_client::poll_reservations(changes& to) {
   return {};
 }
 
-outcome slurm_client::poll_nodes(changes& to) {
+outcome slurm_client::poll_nodes(cluster_changes& to) {
   node_info_msg_t* all = nullptr;
   const std::int64_t begin = cpu_us();
   const int result = slurm_load_node(nodes_since_, &all, SHOW_ALL | SHOW_DETAIL);

@@ -46,7 +46,7 @@ class slurm_client final : public cluster {
 
   [[nodiscard]] outcome settings(cluster_settings& to);
 
-  [[nodiscard]] outcome poll(changes& to) override;
+  [[nodiscard]] outcome poll(cluster_changes& to) override;
   [[nodiscard]] std::vector<network_switch> topology() override;
   [[nodiscard]] outcome release(const job& j, const std::vector<std::string>& nodes, bool first,
                                 const comments& say) override;
@@ -68,10 +68,10 @@ class slurm_client final : public cluster {
     std::uint64_t seen = 0;
   };
 
-  [[nodiscard]] outcome poll_jobs(changes& to);
-  [[nodiscard]] outcome poll_reservations(changes& to);
-  [[nodiscard]] outcome poll_nodes(changes& to);
-  void poll_limits(changes& to);
+  [[nodiscard]] outcome poll_jobs(cluster_changes& to);
+  [[nodiscard]] outcome poll_reservations(cluster_changes& to);
+  [[nodiscard]] outcome poll_nodes(cluster_changes& to);
+  void poll_limits(cluster_changes& to);
   [[nodiscard]] const std::string& user(std::uint32_t id);
 
   std::time_t jobs_since_ = 0;

@@ -10,6 +10,8 @@ inline constexpr allot_governor::host_words words{.key = "slurm",
                                                   .server = "slurmctld",
                                                   .server_key = "slurmctld",
                                                   .client = "libslurm",
-                                                  .comment = "AdminComment"};
+                                                  .comment = "AdminComment",
+                                                  .log = "slurm",
+                                                  .eviction = "warn"};
 
 }  // namespace allot_slurm

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "../src/check.hpp"
-#include "../src/governor.hpp"
+#include "../src/comments.hpp"
 
 #include <doctest/doctest.h>
 
@@ -20,7 +20,7 @@ namespace {
 struct world {
   config c;
   cluster_settings slurm{};
-  changes now{};
+  cluster_changes now{};
 
   explicit world(const std::string& more = "")
       : c(std::move(
@@ -129,7 +129,7 @@ TEST_CASE("check: job_submit.lua writes into comments what the governor knows") 
   };
   const std::string mark{comment_mark};
   CHECK(says(mark));
-  for (const std::string_view text : {not_explained, governor::forced_mark}) {
+  for (const std::string_view text : {not_explained, forced_mark}) {
     REQUIRE(text.starts_with(mark));
     CHECK(says(std::string{text.substr(mark.size())}));
   }

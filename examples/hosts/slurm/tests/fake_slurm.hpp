@@ -236,7 +236,7 @@ class fake_slurm final : public cluster {
 
   // The interface.
 
-  [[nodiscard]] outcome poll(changes& to) override {
+  [[nodiscard]] outcome poll(cluster_changes& to) override {
     calls_now = 0;
     if (is_away) return {outcome::kind::away, "nobody answers"};
     const std::size_t before = to.jobs.size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "../src/governor.hpp"
+#include "../src/slurm_governor.hpp"
 
 #include "fake_slurm.hpp"
 #include "governor/src/replay.hpp"
@@ -45,11 +45,11 @@ struct world {
   }
 
   void begin() {
-    surroundings around;
+    slurm_surroundings around;
     around.log = [this](const std::string& line) { log.push_back(line); };
     around.groups = [](const job&) { return std::vector<std::string>{}; };
     around.events = [this](const std::string& line) { events << line << '\n'; };
-    it = std::make_unique<governor>(conf, slurm, std::move(around), observes);
+    it = std::make_unique<slurm_governor>(conf, slurm, std::move(around), observes);
   }
   /// As after SIGKILL: a new governor, with the journal as it was written last, or without it.
   void restart(bool with_journal) {
@@ -89,7 +89,7 @@ struct world {
   /// By how many seconds the governor's wall clock is off.
   std::int64_t clock_off = 0;
   memory journal{};
-  std::unique_ptr<governor> it{};
+  std::unique_ptr<slurm_governor> it{};
 };
 
 }  // namespace
@@ -1557,10 +1557,14 @@ TEST_CASE(
     const auto chance = [&](std::uint32_t thousandths) { return below(1000) < thousandths; };
     world w{config_of(three_teams, seed % 3 != 0)};
     std::vector<job_key> all;
-    // Who was warned for whom, before which start; and since when nodes are reserved as they are, for what
-    // was freed there is lost with them.
-    std::map<std::tuple<job_key, job_key, int, int>, int> evictions;
+    // Who was warned for whom, before which start; and since when nodes are reserved as they are, and others
+    // of the account were released, for what was freed there may be lost with them, or be theirs.
+    std::map<std::tuple<job_key, job_key, int, int, int>, int> evictions;
     int reserved = 0;
+    std::map<std::string, int> released;
+    // Before which start others were evicted for a job, and before which it did not start all the same.
+    std::map<job_key, int> had_victims;
+    std::map<job_key, int> spent;
     std::size_t read = 0;
     constexpr int busy = 400;
     for (int i = 0; i < busy + 4000; ++i) {
@@ -1616,12 +1620,24 @@ TEST_CASE(
                      : w.log[read].substr(at + key.size() + 2,
                                           w.log[read].find(' ', at + 1) - at - key.size() - 2);
         };
+        const auto starts = [&](const job_key& k) {
+          const auto known = w.slurm.jobs.find(k);
+          return known == w.slurm.jobs.end() ? 0 : known->second.starts;
+        };
+        if (w.log[read].find(" release ") != std::string::npos) ++released[word("account")];
+        if (w.log[read].find(" failed job=") != std::string::npos) {
+          const job_key k = *parse_job_key(word("job"));
+          const auto had = had_victims.find(k);
+          if (had != had_victims.end() && had->second == starts(k)) spent[k] = starts(k);
+        }
         if (w.log[read].find(" warn ") == std::string::npos || word("for").empty()) continue;
         const job_key by = *parse_job_key(word("for"));
-        const auto known = w.slurm.jobs.find(by);
-        const int starts = known == w.slurm.jobs.end() ? 0 : known->second.starts;
-        const int times = ++evictions[{*parse_job_key(word("job")), by, starts, reserved}];
+        const std::string account = w.slurm.jobs.count(by) == 0 ? "" : w.at(by).account;
+        const int times =
+            ++evictions[{*parse_job_key(word("job")), by, starts(by), reserved, released[account]}];
         CHECK(times == 1);
+        CHECK((spent.count(by) == 0 || spent.at(by) != starts(by)));
+        had_victims[by] = starts(by);
       }
       for (const node& each : w.slurm.nodes) REQUIRE(w.slurm.used_on(each.name) <= 8);
       REQUIRE(w.slurm.used_by("c") <= 8);

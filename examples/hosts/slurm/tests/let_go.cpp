@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "../src/let_go.hpp"
 
-#include "../src/governor.hpp"
+#include "../src/slurm_governor.hpp"
 #include "fake_slurm.hpp"
 
 #include <doctest/doctest.h>
@@ -26,9 +26,9 @@ struct let_go_world {
   }
 
   void govern(int ticks) {
-    surroundings around;
+    slurm_surroundings around;
     around.log = [](const std::string&) {};
-    governor it{conf, slurm, std::move(around), false};
+    slurm_governor it{conf, slurm, std::move(around), false};
     slurm.start_polling_again();
     for (int i = 0; i < ticks; ++i) {
       slurm.advance(1);
@@ -38,7 +38,7 @@ struct let_go_world {
   }
   let_go_result let_go(bool unmarked = false) {
     slurm.start_polling_again();
-    changes now;
+    cluster_changes now;
     REQUIRE(static_cast<bool>(slurm.poll(now)));
     lines.clear();
     return allot_slurm::let_go(conf, now.jobs, slurm, unmarked,
@@ -166,7 +166,7 @@ TEST_CASE("let-go: a call that fails is said, and the others are made") {
   let_go_world w;
   for (int i = 0; i < 3; ++i) w.at(w.slurm.submit("a", 1, 1, 100)).admin_comment = "allot: waits: for a";
   w.slurm.start_polling_again();
-  changes now;
+  cluster_changes now;
   REQUIRE(static_cast<bool>(w.slurm.poll(now)));
   w.slurm.cancel({2});
   w.slurm.forget_ended();

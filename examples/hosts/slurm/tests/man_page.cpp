@@ -56,7 +56,8 @@ TEST_CASE("man page: every command, option, key, log word and metric is in it") 
   for (const auto& file : std::filesystem::directory_iterator{sources}) {
     if (file.path().extension() == ".cpp") all += read(file.path());
   }
-  for (const char* shared : {"orders.cpp", "state_files.cpp"})
+  for (const char* shared : {"governor.cpp", "governor_actions.cpp", "governor_intake.cpp",
+                             "governor_restart.cpp", "orders.cpp", "plan_log.cpp", "state_files.cpp"})
     all += read(top.parent_path() / "governor" / "src" / shared);
   all_in_page(found_in(all, "\\blog_?(?:\\(\\))?\\(\\s*\"([a-z]+)\""), "\n\\.It Li ", 10);
   all_in_page(found_in(metrics_of(test::sample("lab", allot_slurm::words)), "TYPE allot_slurm_([a-z_]+) "),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "../src/governor.hpp"
+#include "../src/slurm_governor.hpp"
 #include "fake_slurm.hpp"
 
 #include <doctest/doctest.h>
@@ -18,12 +18,12 @@ TEST_CASE("orders: what an operator starts is not held again, and counts when it
     fake_slurm slurm;
     slurm.add_nodes(2, 8);
     std::vector<std::string> log;
-    std::unique_ptr<governor> it;
+    std::unique_ptr<slurm_governor> it;
     const auto begin = [&] {
-      surroundings around;
+      slurm_surroundings around;
       around.log = [&](const std::string& line) { log.push_back(line); };
       slurm.start_polling_again();
-      it = std::make_unique<governor>(*reading.value, slurm, std::move(around), false);
+      it = std::make_unique<slurm_governor>(*reading.value, slurm, std::move(around), false);
     };
     const auto ticks = [&](int n) {
       for (int i = 0; i < n; ++i) {
@@ -41,7 +41,7 @@ TEST_CASE("orders: what an operator starts is not held again, and counts when it
     REQUIRE(slurm.jobs.at(k).is.is_held);
     // Slurm has no room for it at first.
     slurm.nodes[1].is_open = false;
-    it->start(k, "root");
+    it->start(to_string(k), "root");
     if (restarts) begin();
     ticks(5);
     CHECK_FALSE(slurm.jobs.at(k).is.is_held);
@@ -58,7 +58,7 @@ TEST_CASE("orders: what an operator starts is not held again, and counts when it
         return line.find(" start job=2 user=ana account=a by=root ") != std::string::npos;
       }));
     }
-    it->start(k, "root");
+    it->start(to_string(k), "root");
     CHECK(log.back().find("failed=\"it does not wait\"") != std::string::npos);
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What the governor says of itself to those who are called at night.
-#include "../src/governor.hpp"
+#include "../src/slurm_governor.hpp"
 #include "../src/words.hpp"
 #include "fake_slurm.hpp"
 #include "governor/src/page.hpp"
@@ -21,9 +21,9 @@ TEST_CASE("reports: what is released and not started, what fails, and what a rel
   fake_slurm slurm;
   slurm.add_nodes(2, 8);
   std::vector<std::string> log;
-  surroundings around;
+  slurm_surroundings around;
   around.log = [&](const std::string& line) { log.push_back(line); };
-  governor it{*reading.value, slurm, std::move(around), false};
+  slurm_governor it{*reading.value, slurm, std::move(around), false};
   const auto ticks = [&](int n) {
     for (int i = 0; i < n; ++i) {
       slurm.advance(1);
