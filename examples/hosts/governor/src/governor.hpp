@@ -99,6 +99,8 @@ class governor {
     /// On the steady clock: since when it is what it is, and before when the host is not asked again.
     std::int64_t since = 0;
     std::int64_t next_try = 0;
+    /// On the steady clock: before when it is not told anew why it waits.
+    std::int64_t next_telling = 0;
     /// On the steady clock, since when it leaves.
     std::optional<std::int64_t> leaves_since{};
     bool was_evicted = false;
@@ -152,6 +154,7 @@ class governor {
   void carry_out(std::vector<command> all);
   void note_start(record& r, const command& c);
   void note_stop(record& r, const command& c);
+  void note_explained(record& r, const command& c);
   [[nodiscard]] milliseconds count_failure(record& r);
   [[nodiscard]] explanation explanation_of(const record& r);
 

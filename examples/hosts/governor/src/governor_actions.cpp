@@ -18,6 +18,8 @@ using stage = job_report::stage;
 
 /// Between two commands for the same job, if the first did not help.
 constexpr std::int64_t retry_ms = 2000;
+/// How many go before a job changes with every start, and nobody reads as fast.
+constexpr std::int64_t tell_again_ms = 10'000;
 /// Bounds of what one tick may cost.
 constexpr std::size_t most_checks = 200;
 constexpr std::size_t most_looked_at = most_checks / 4;
@@ -139,7 +141,7 @@ void governor::carry_out(std::vector<command> all) {
     if (r == nullptr) continue;
     if (c.is == command::kind::start) note_start(*r, c);
     if (c.is == command::kind::stop) note_stop(*r, c);
-    if (c.is == command::kind::explain) c.result ? void(r->is.said = c.why.for_users) : dirty(*r);
+    if (c.is == command::kind::explain) c.result ? note_explained(*r, c) : dirty(*r);
     if (!c.after) continue;
     r->is = std::move(*c.after);
     r->is.at == stage::ended ? forget(name) : take_in(*r);
@@ -198,6 +200,11 @@ void governor::note_stop(record& r, const command& c) {
   enter(r, r.has_run ? phase::running : phase::released);
 }
 
+void governor::note_explained(record& r, const command& c) {
+  r.is.said = c.why.for_users;
+  r.next_telling = now_.steady + tell_again_ms;
+}
+
 /// Returns when it may be tried again.
 milliseconds governor::count_failure(record& r) {
   const milliseconds until = now_.wall + backoff_ms(r.failures);
@@ -247,7 +254,8 @@ void governor::add_explanations(std::vector<command>& all) {
     record* const r = find(name);
     if (r == nullptr) continue;
     r->is_dirty = false;
-    if (is_commanded(r->is)) continue;
+    // Its turn comes again.
+    if (is_commanded(r->is) || (!r->is.said.empty() && now_.steady < r->next_telling)) continue;
     explanation why = explanation_of(*r);
     if (why.for_users.empty() || why.for_users == r->is.said) continue;
     ++said;

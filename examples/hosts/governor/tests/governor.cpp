@@ -147,7 +147,8 @@ TEST_CASE("a governor writes nothing while nothing happens") {
   CHECK(w.host.starts + w.host.stops + w.host.explained == calls);
 }
 
-TEST_CASE("a backlog starts at once, whatever the policy decides in a step, and only who has to wait is told why") {
+TEST_CASE(
+    "a backlog starts at once, whatever the policy decides in a step, and only who has to wait is told why") {
   world w{"kueue"};
   std::vector<job_name> all;
   for (int i = 0; i < 33; ++i) all.push_back(w.host.submit(1, 1, 1, 1000));
@@ -156,6 +157,19 @@ TEST_CASE("a backlog starts at once, whatever the policy decides in a step, and 
   CHECK(w.host.explained == 1);
   CHECK(w.said(all.back()).starts_with("waits: "));
   w.replays();
+}
+
+TEST_CASE("who waits is told why at once, and then only now and then how many go before it") {
+  world w;
+  std::vector<job_name> all;
+  for (int i = 0; i < 20; ++i) all.push_back(w.host.submit(1, 1, 8, 1));
+  w.ticks(10);
+  CHECK(w.host.starts >= 8);
+  CHECK(w.host.explained == 16);
+  const std::string first = w.said(all.back());
+  CHECK(first.starts_with("waits: "));
+  for (int i = 0; i < 20 && w.at(all.back()) == stage::waiting && w.said(all.back()) == first; ++i) w.tick();
+  CHECK(w.said(all.back()) != first);
 }
 
 TEST_CASE("what can't be started is tried again later, and what can't be evicted runs on") {
