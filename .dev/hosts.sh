@@ -130,14 +130,14 @@ soak_kueue() {
   local why
   why=$(kueue_is_out)
   [ -z "$why" ] || { printf '  %-34s skipped: %s\n' "soak on Kueue" "$why" && return 0; }
-  run_kueue && run_kueue test --kills 20 && run_kueue soak
+  run_kueue && run_kueue test --kills 20 && run_kueue soak && run_kueue compare --only replay
 }
 
 run_kueue() {
   local what=${1:-story} cluster=examples/hosts/kueue/cluster
   [ $# -eq 0 ] || shift
   case $what in
-    build | cluster | story | test | soak) ;;
+    build | cluster | story | test | soak | compare) ;;
     *) usage >&2 && exit 2 ;;
   esac
   step "Kubernetes, Kueue and kwok" kueue-programs build_kueue_cluster
@@ -155,5 +155,6 @@ run_kueue() {
     story) python3 $cluster/story.py --keep build/kueue "$@" ;;
     test) test_host kueue "$@" ;;
     soak) python3 examples/hosts/kueue/tests/real_cluster.py --keep build/kueue/soak --soak "$@" ;;
+    compare) python3 bench/hosts/kueue.py --keep build/kueue/compare.json "$@" ;;
   esac
 }

@@ -63,6 +63,7 @@ void event_writer::tell(const object_reference& about, std::string_view type, st
   e.last_wall = now.wall;
   e.last = now.steady;
   ++e.count;
+  if (!std::exchange(e.is_open, true)) open_.push_back(at->second);
   entries_.splice(entries_.end(), entries_, at->second);
   due_ = std::min(due_, std::max(now.steady, not_before_));
 }
@@ -72,6 +73,7 @@ void event_writer::forget(std::list<entry>::iterator e) {
     server_.drop(e->under_way);
     --under_way_;
   }
+  if (e->is_open) std::erase(open_, e);
   by_key_.erase(e->what);
   entries_.erase(e);
 }
@@ -151,13 +153,18 @@ void event_writer::on_answer(entry& e, const response& answer, instant now) {
 
 void event_writer::step(const moment& m) {
   const instant now = m.steady;
-  for (entry& e : entries_) {
-    if (e.writing == 0) continue;
-    if (const auto answer = server_.take(e.under_way)) on_answer(e, *answer, now);
+  for (const auto& e : open_) {
+    if (e->writing == 0) continue;
+    if (const auto answer = server_.take(e->under_way)) on_answer(*e, *answer, now);
   }
+  std::erase_if(open_, [](const auto& e) {
+    e->is_open = e->writing > 0 || e->count != e->written;
+    return !e->is_open;
+  });
   due_ = allot::without_end;
-  for (entry& e : entries_) {
-    if (e.writing > 0 || e.count == e.written) continue;
+  for (const auto& at : open_) {
+    entry& e = *at;
+    if (e.writing > 0) continue;
     const instant next = now < not_before_                ? not_before_
                          : under_way_ >= options_.at_once ? allot::without_end
                                                           : take_token(std::get<0>(e.what), now);

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 namespace allot_kueue {
 
@@ -76,6 +77,7 @@ class event_writer {
     /// The count that is being written; 0: none is.
     std::int64_t writing = 0;
     ticket under_way{};
+    bool is_open = false;
   };
   struct bucket {
     std::int64_t tokens = 0;
@@ -95,6 +97,8 @@ class event_writer {
   /// By the time they were last told, oldest first.
   std::list<entry> entries_;
   std::map<key, std::list<entry>::iterator> by_key_;
+  /// Those that are not written as they were told: thousands are remembered, and each step looks at these.
+  std::vector<std::list<entry>::iterator> open_;
   std::map<std::string, bucket> buckets_;
   std::size_t under_way_ = 0;
   instant due_ = allot::without_end;
