@@ -276,6 +276,23 @@ TEST_CASE("a node with more on it than it has: who is there too keeps its other 
   CHECK(k.is(third, "Admitted") != k.is(fourth, "Admitted"));
 }
 
+TEST_CASE("who makes room elsewhere leaves once, and is not back before who it is for") {
+  world w{"runai", 1, false, true};
+  made_up_kueue& k = w.kueue;
+  for (const char* const node : {"n1", "n3"}) k.set_pod(std::string{"daemon-"} + node, node, 4);
+  const auto moved = k.submit("a", 2, 4, 1'000'000);
+  w.ticks(6);
+  CHECK(k.places(moved) == places_of{{"main", {"n1", "n3"}}});
+  k.remove_pod("daemon-n1");
+  k.remove_pod("daemon-n3");
+  const auto large = k.submit("a", {{.count = 4, .gpus = 4, .topology = required("rack")}}, 1'000'000);
+  w.ticks(40);
+  CHECK(k.is(large, "Admitted"));
+  CHECK(k.is(moved, "Admitted"));
+  CHECK(k.jobs.at(moved).evictions == 1);
+  check_places(w);
+}
+
 void run_world(allot_test::random_source& random, const std::string& policy) {
   CAPTURE(policy);
   world w{policy, random(), false, true};
