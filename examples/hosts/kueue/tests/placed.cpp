@@ -49,7 +49,9 @@ using pod_set = made_up_kueue::pod_set;
 
 /// Each pod has one node, none has more than it has, and what was asked for holds.
 void check_places(const world& w) {
-  for (const auto& [name, t] : w.kueue.jobs) {
+  for (const auto& job : w.kueue.jobs) {
+    const std::string& name = job.first;
+    const made_up_kueue::truth& t = job.second;
     if (!w.kueue.holds(name)) continue;
     CAPTURE(name);
     CAPTURE(json::serialize(w.kueue.object(name)));
