@@ -400,10 +400,10 @@ class Cluster:
 
     def call(self, method, path, body=None, content="merge-patch", user="admin"):
         """The object; raises where it is refused."""
-        until = time.monotonic() + 10
+        until = time.monotonic() + 30
         status, told = self.api(method, path, body, content, user)
-        # The API server reads a kind anew, a moment after it was defined.
-        while status == 429 and time.monotonic() < until:
+        # The API server reads a kind anew, a moment after it was defined; and Kueue's webhooks may have been too slow for it.
+        while (status == 429 or (status == 500 and "failed calling webhook" in told.get("message", ""))) and time.monotonic() < until:
             time.sleep(0.2)
             status, told = self.api(method, path, body, content, user)
         if not 200 <= status < 300:
