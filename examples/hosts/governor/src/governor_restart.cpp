@@ -136,11 +136,11 @@ void governor::start_over() {
   if (is_frozen_) tell({.is = event::kind::freeze});
   for (const auto& b : m.backoffs) {
     record* const r = find(b.job);
-    if (r == nullptr) continue;
+    // Some have the host's words alone.
+    if (r == nullptr || b.failures == 0) continue;
     r->backs_off_until = b.until;
     r->failures = b.failures;
-    if (r->reason.empty() && r->failures > 0)
-      r->reason = "it is tried again later: it was started, and did not run";
+    if (r->reason.empty()) r->reason = "it is tried again later: it was started, and did not run";
   }
   leaving_.clear();
   backing_off_.clear();

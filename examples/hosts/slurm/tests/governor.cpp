@@ -1030,7 +1030,8 @@ TEST_CASE("governor: a restart moves no job, with the journal or without it") {
   for (const bool with_journal : {true, false}) {
     world w{config_of(three_teams)};
     for (int i = 0; i < 6; ++i) w.slurm.submit(i % 2 == 0 ? "a" : "b", 1, 8, 1000);
-    w.ticks(5);
+    // Until all that wait have been told why.
+    w.ticks(15);
     const auto before = w.slurm.changing_calls;
     const auto used = w.slurm.used_by("a");
     w.restart(with_journal);
