@@ -5,6 +5,8 @@
 #include "governor/src/replay.hpp"
 #include "governor/src/what_if.hpp"
 
+#include "tests/support/seeds.hpp"
+
 #include <doctest/doctest.h>
 
 #include <memory>
@@ -1480,9 +1482,9 @@ TEST_CASE("status --if: what a change makes of a heterogeneous job") {
   CHECK(answer.text.find("start") != std::string::npos);
 }
 
-TEST_CASE("governor: every job ends once, whatever happens") {
-  for (unsigned seed = 1; seed <= 40; ++seed) {
-    CAPTURE(seed);
+TEST_CASE("governor: every job ends once, whatever happens" * doctest::test_suite("schedules")) {
+  allot_test::for_each_seed(40, [](const allot_test::random_source& source) {
+    const auto seed = static_cast<unsigned>(source.seed());
     std::mt19937 random{seed};
     const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
     const auto chance = [&](std::uint32_t thousandths) { return below(1000) < thousandths; };
@@ -1545,14 +1547,15 @@ TEST_CASE("governor: every job ends once, whatever happens") {
       CHECK((t.was_cancelled || t.is.has_failed || t.completions == 1));
     }
     w.replays();
-  }
+  });
 }
 
 TEST_CASE(
     "governor: where Slurm and people say no, nothing is lost, and nobody is evicted twice for a job that "
-    "did not start") {
-  for (unsigned seed = 1; seed <= 30; ++seed) {
-    CAPTURE(seed);
+    "did not start" *
+    doctest::test_suite("schedules")) {
+  allot_test::for_each_seed(30, [](const allot_test::random_source& source) {
+    const auto seed = static_cast<unsigned>(source.seed());
     std::mt19937 random{seed};
     const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
     const auto chance = [&](std::uint32_t thousandths) { return below(1000) < thousandths; };
@@ -1655,5 +1658,5 @@ TEST_CASE(
       CHECK((t.was_cancelled || t.is.has_failed || t.completions == 1));
     }
     w.replays();
-  }
+  });
 }
