@@ -51,16 +51,24 @@ test_host() { # slurm | kueue [PART...]
   return $((status > 0))
 }
 
-# Random schedules of faults for each host against one that is made up: so many (CASES=N), or new ones for so long (MINUTES=N
-# [FROM=SEED]). Those of allot-kueue where its packages are.
-try_schedules() {
-  local tests
+# Random schedules of faults for each host against one that is made up: so many (a tenth of Slurm's, which are ten times as long),
+# or new ones for so many minutes, from a seed on if that is given. Those of allot-kueue where its packages are.
+try_schedules() { # cases N | minutes N [FIRST SEED]
+  local host hosts begun=() status=0
   needs build test
   (needs kueue) >"$logs/kueue-packages.txt" 2>&1 || true
   configure release
-  mapfile -t tests < <(cmake --build build/release --target help | sed -nE 's/^(allot_(governor|slurm|kueue)_tests): .*/\1/p')
-  build release "${tests[@]}"
-  printf '%s\n' "${tests[@]}" | env "${@/#/ALLOT_}" xargs -P "$jobs" -I TESTS sh -c 'build/release/examples/hosts/*/TESTS --test-suite=schedules'
+  mapfile -t hosts < <(cmake --build build/release --target help | sed -nE 's/^allot_(governor|slurm|kueue)_tests: .*/\1/p')
+  local tests=("${hosts[@]/#/allot_}")
+  build release "${tests[@]/%/_tests}"
+  for host in "${hosts[@]}"; do
+    local many=$2
+    [ "$1 $host" != "cases slurm" ] || many=$(($2 / 10))
+    env "ALLOT_${1^^}=$many" "ALLOT_FROM=${3:-}" "build/release/examples/hosts/$host/allot_${host}_tests" --test-suite=schedules &
+    begun+=($!)
+  done
+  for host in "${begun[@]}"; do wait "$host" || status=1; done
+  return $status
 }
 
 soak_slurm() {
