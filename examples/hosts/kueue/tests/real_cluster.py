@@ -794,7 +794,7 @@ def part_soak(part):
             burst = [{"gpus": chance.choice([1, 1, 2, 4, 8]), "pods": chance.choice([1, 1, 1, 2]), "seconds": chance.randint(1, 4)}
                      for _ in range(min(chance.randint(1, 40), part.jobs - made))]
             names = [f"{team[5:]}{made + i}" for i in range(len(burst))]
-            list(many.map(lambda name, one: part.cluster.submit(name, team, ttlSecondsAfterFinished=30, **one), names, burst))
+            list(many.map(lambda name, one: part.cluster.submit(name, team, ttlSecondsAfterFinished=120, **one), names, burst))
             made += len(burst)
             watch.until(lambda now: len(watch.pending()) < 200, 300, 1)
     over = watch.until(lambda now: len(watch.finished) == made, 600, 1)
