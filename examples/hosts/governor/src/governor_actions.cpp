@@ -23,7 +23,8 @@ constexpr std::int64_t tell_again_ms = 10'000;
 /// Bounds of what one tick may cost.
 constexpr std::size_t most_checks = 200;
 constexpr std::size_t most_looked_at = most_checks / 4;
-constexpr std::size_t most_starts = 100;
+/// At once: a host that has much to do must answer all of them in time.
+constexpr std::size_t most_starts = 40;
 
 }  // namespace
 
