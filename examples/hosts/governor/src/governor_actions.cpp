@@ -24,7 +24,8 @@ constexpr std::int64_t told_a_second = 3;
 /// Bounds of what one tick may cost.
 constexpr std::size_t most_checks = 200;
 constexpr std::size_t most_looked_at = most_checks / 4;
-constexpr std::size_t most_starts = 100;
+/// At once: a host that has much to do must answer all of them in time.
+constexpr std::size_t most_starts = 40;
 
 [[nodiscard]] std::int64_t gpus_of(const facts& f) {
   const auto gpus = [](const allot::gpu::pod_request& each, std::uint32_t pods) {
