@@ -402,6 +402,36 @@ TEST_CASE("where the caller admits, Hold keeps only Kueue out") {
   CHECK(r.why == "");
 }
 
+TEST_CASE("where the caller admits, what would not be counted is refused") {
+  objects all;
+  for (int i = 0; i < 10; ++i) {
+    const std::string name = "f" + std::to_string(i);
+    all.push_back(flavor(name));
+    all.push_back(cluster_queue(name, {group({{name, {{"nvidia.com/gpu", "8"}}}})}));
+    all.push_back(local_queue(name, name));
+  }
+  for (const bool serves : {false, true}) {
+    CAPTURE(serves);
+    kueue_cluster_options options;
+    if (serves) options.serves = [](std::string_view) { return true; };
+    auto cluster = make(all, options);
+    std::size_t refused = 0;
+    for (int i = 0; i < 10; ++i) {
+      workload_text w;
+      w.queue = "f" + std::to_string(i);
+      w.sets = {pods("m", 1, {{"nvidia.com/gpu", "1"}})};
+      const kueue_reading r = cluster.read(w.text(), now);
+      if (r.standing == kueue_standing::pending) continue;
+      ++refused;
+      CHECK(r.standing == kueue_standing::inadmissible);
+      CHECK(r.why ==
+            "asks for nvidia.com/gpu of flavors that are not counted: at most 8 resources, flavors told "
+            "apart, are");
+    }
+    CHECK(refused == (serves ? 2 : 0));
+  }
+}
+
 TEST_CASE("the estimate of a workload is what its annotation says, or its maximum") {
   auto cluster = make(two_flavors());
   const auto read = [&](const std::string& seconds, const std::string& most = "") {

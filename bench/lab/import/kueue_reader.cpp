@@ -172,8 +172,15 @@ std::string kueue_reader::why_never(const kueue_entry& e) {
         const std::string text = "asks for " + resource + ", which its ClusterQueue does not cover";
         if (options_.quota_check_strategy != "IgnoreUndeclared") return text;
         log_.note(e.of.object->shown(), text + ": left out");
-      } else if (admitted_flavors(e, s, *g).empty()) {
+        continue;
+      }
+      const auto admitted = admitted_flavors(e, s, *g);
+      if (admitted.empty())
         return "no flavor for " + resource + " admits its pod set " + s.name + ": " + refusals(e, s, *g);
+      const auto is_uncounted = [&](const std::string& f) { return names_.dimension(resource, f).empty(); };
+      if (options_.serves && amount != 0 && std::all_of(admitted.begin(), admitted.end(), is_uncounted)) {
+        return "asks for " + resource + " of flavors that are not counted: at most " +
+               std::to_string(max_resources) + " resources, flavors told apart, are";
       }
     }
   }
