@@ -248,7 +248,7 @@ void slurm_host::take_in_first(record& r) {
       r.tried_as = j;
     }
     if (before->leaves && !waits) {
-      r.leaves.emplace().why = "it yields, as was decided before";
+      r.leaves = record::order{"it yields, as was decided before", {}, {}};
       if (before->warned != 0)
         r.leaves->warned = now_.steady - std::max<std::int64_t>(0, now_.wall - before->warned);
     }
