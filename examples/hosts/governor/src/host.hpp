@@ -184,8 +184,8 @@ class host {
   /// @{
   /// For hosts that have more to say, or need to know more.
 
-  /// Adds what the host knows and its system can't show, as words of `memory::backoff::own`; and takes in
-  /// what was remembered, before the first poll of a governor that goes on from there.
+  /// Adds what the host knows and its system can't show, as `own` of the job's entry in `backoffs`, which may
+  /// be there already; and takes in what was remembered, before the first poll of who goes on from there.
   virtual void remember(memory& /*to*/) const {}
   virtual void recall(const memory& /*of*/) {}
   /// How the governor sees a job from now on; none: it is not governed, or no longer known. A host that has

@@ -228,8 +228,12 @@ class fake_host final : public host {
   }
   void remember(memory& to) const override {
     for (const auto& [name, own] : words) {
-      if (jobs.count(name) != 0)
-        to.backoffs.push_back({{name, std::to_string(jobs.at(name).uid)}, 0, 0, own});
+      if (jobs.count(name) == 0) continue;
+      const job_identity job{name, std::to_string(jobs.at(name).uid)};
+      auto at =
+          std::find_if(to.backoffs.begin(), to.backoffs.end(), [&](const auto& b) { return b.job == job; });
+      if (at == to.backoffs.end()) at = to.backoffs.insert(at, memory::backoff{.job = job});
+      at->own = own;
     }
   }
   void recall(const memory& of) override {

@@ -251,7 +251,7 @@ TEST_CASE("a host that has limits of its own keeps jobs from being tried, and kn
   CHECK(w.said(tasks[2]) == "waits: its array runs no more tasks at once");
   CHECK(w.said(tasks[3]).empty());
   CHECK(w.it->snapshot_view().jobs.front().comment == "array 1");
-  w.ticks(40);
+  w.ticks(60);
   for (std::size_t i = 1; i < tasks.size(); ++i) CHECK(w.at(tasks[i]) == stage::ended);
   w.host.cure(tasks[0]);
   w.ticks(15);
