@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "slurm_client.hpp"
 
+#include "governor/src/clock.hpp"
 #include "request.hpp"
 
 #include <pwd.h>
@@ -17,6 +18,7 @@
 #include <iterator>
 #include <map>
 #include <string_view>
+#include <utility>
 
 extern "C" [[gnu::weak]] const char* slurm_job_reason_string(int reason);
 
@@ -448,6 +450,11 @@ const std::string& slurm_client::user(std::uint32_t id) {
 }
 
 outcome slurm_client::poll(cluster_changes& to) {
+  // To a slurmctld whose clock was set back with this one nothing is newer than the last answer, for as long.
+  constexpr std::int64_t slack_ms = 1000;
+  const std::int64_t ahead_by = ms_of(CLOCK_REALTIME) - ms_of(CLOCK_BOOTTIME);
+  if (ahead_by < std::exchange(ahead_by_, ahead_by) - slack_ms)
+    jobs_since_ = nodes_since_ = reservations_since_ = 0;
   to.is_whole = polls_ == 0;
   const std::int64_t before = to.load_us;
   outcome o = poll_reservations(to);

@@ -77,6 +77,8 @@ class slurm_client final : public cluster {
   std::time_t jobs_since_ = 0;
   std::time_t nodes_since_ = 0;
   std::time_t reservations_since_ = 0;
+  /// The wall clock, of the one that never steps, at the last poll.
+  std::int64_t ahead_by_ = 0;
   /// By node.
   std::unordered_map<std::string, std::vector<node_reservation>> reserved_;
   std::uint64_t polls_ = 0;
