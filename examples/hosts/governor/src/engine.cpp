@@ -313,34 +313,6 @@ engine_state engine::state() const {
       [this](const auto& u) { return shares_of(scheduler_->places(), u.where, is_by_pod(u.what)); });
 }
 
-std::uint64_t engine::pools(const std::function<bool(const std::string&)>& admit) const {
-  if (!scheduler_->places().has_nodes()) return allot::gpu::all_pools;
-  std::uint64_t all = 0;
-  std::size_t p = 0;
-  for (const std::string& name : scheduler_->places().inventory().layout().pools()) {
-    if (admit(name)) all |= std::uint64_t{1} << p;
-    ++p;
-  }
-  return all;
-}
-
-std::uint64_t engine::models(std::string_view gpu_type) const {
-  if (gpu_type.empty() || !scheduler_->places().has_nodes()) return allot::gpu::all_models;
-  const auto& known = scheduler_->places().inventory().layout().models();
-  std::uint64_t all = 0;
-  for (std::size_t m = 0; m < known.size(); ++m) {
-    if (known[m] == gpu_type) all |= std::uint64_t{1} << m;
-  }
-  return all;
-}
-
-std::optional<std::uint8_t> engine::leaf_level() const {
-  const auto& places = scheduler_->places();
-  const auto* near = places.has_nodes() ? places.inventory().nearness() : nullptr;
-  if (near == nullptr || near->levels() == 0) return std::nullopt;
-  return static_cast<std::uint8_t>(near->levels() - 1);
-}
-
 bool engine::could_ever_fit(const facts& f) const {
   const shown_alone alone{f};
   return scheduler_->places().could_ever_fit(alone.asked());

@@ -23,7 +23,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -252,12 +251,6 @@ class engine {
   [[nodiscard]] allot::lab::change_story what_if(const std::vector<allot::lab::asked_change>& changes,
                                                  allot::instant now, std::vector<std::string>& problems);
 
-  /// Those pools that `admit` admits, by name; all of them where jobs are not placed.
-  [[nodiscard]] std::uint64_t pools(const std::function<bool(const std::string& pool)>& admit) const;
-  /// The machines with GPUs of a type, as models. 0: there are none.
-  [[nodiscard]] std::uint64_t models(std::string_view gpu_type) const;
-  /// The level next to the machines; none if the network is not known.
-  [[nodiscard]] std::optional<std::uint8_t> leaf_level() const;
   /// Whether it could ever have a place, on empty machines; and why it has none now.
   [[nodiscard]] bool could_ever_fit(const facts& f) const;
   [[nodiscard]] std::string why_no_place(const facts& f) const;
