@@ -177,7 +177,9 @@ std::string kueue_reader::why_never(const kueue_entry& e) {
       const auto admitted = admitted_flavors(e, s, *g);
       if (admitted.empty())
         return "no flavor for " + resource + " admits its pod set " + s.name + ": " + refusals(e, s, *g);
-      const auto is_uncounted = [&](const std::string& f) { return names_.dimension(resource, f).empty(); };
+      const auto is_uncounted = [&, &of = resource](const std::string& f) {
+        return names_.dimension(of, f).empty();
+      };
       if (options_.serves && amount != 0 && std::all_of(admitted.begin(), admitted.end(), is_uncounted)) {
         return "asks for " + resource + " of flavors that are not counted: at most " +
                std::to_string(max_resources) + " resources, flavors told apart, are";

@@ -64,4 +64,16 @@ facts facts_of(const allot::lab::job_entry& j, std::uint64_t rank) {
   return f;
 }
 
+amounts first_request(const facts& f) {
+  amounts all = f.request;
+  const auto add = [&all](const auto& groups, std::uint32_t times) {
+    for (const allot::lab::flavor_group& g : groups) {
+      if (!g.options.empty()) all += g.options.front().request * times;
+    }
+  };
+  add(f.flavors, f.pods.total ? 1 : f.pods.pods);
+  for (const auto& s : f.sets) add(s.flavors, s.pods.pods);
+  return all;
+}
+
 }  // namespace allot_governor

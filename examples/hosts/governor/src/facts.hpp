@@ -89,4 +89,7 @@ struct facts {
 /// A job of a scenario.
 [[nodiscard]] facts facts_of(const allot::lab::job_entry& j, std::uint64_t rank);
 
+/// What it requests, where it chooses among flavors with the first of each.
+[[nodiscard]] amounts first_request(const facts& f);
+
 }  // namespace allot_governor

@@ -27,13 +27,13 @@ constexpr std::size_t most_looked_at = most_checks / 4;
 /// At once: a host that has much to do must answer all of them in time.
 constexpr std::size_t most_starts = 40;
 
-[[nodiscard]] std::int64_t gpus_of(const facts& f) {
+[[nodiscard]] std::string gpus_text(const facts& f) {
   const auto gpus = [](const allot::gpu::pod_request& each, std::uint32_t pods) {
     return each.gpus.in_milli() / 1000 * (each.total ? 1 : pods);
   };
   std::int64_t sum = f.sets.empty() ? gpus(f.pods, f.pods.pods) : 0;
   for (const auto& s : f.sets) sum += gpus(s.pods.each, s.pods.pods);
-  return sum;
+  return sum == 0 ? std::string{} : std::to_string(sum);
 }
 
 }  // namespace
@@ -189,7 +189,7 @@ void governor::note_start(record& r, const command& c) {
     return log_("release", {{"job", name},
                             {"user", r.is.user},
                             {"account", r.is.account},
-                            {"gpus", std::to_string(gpus_of(r.told))},
+                            {"gpus", gpus_text(r.told)},
                             {"quota", quotas_->file.quotas[r.told.quota.index()].spec.name},
                             {"nodes", names_of(c.admission.where)},
                             {"borrows", c.borrows}});

@@ -66,7 +66,7 @@ void governor::show_jobs(snapshot& s) {
     to.quota = quota;
     to.phase = *at;
     ++s.phases[static_cast<std::size_t>(to.phase)];
-    if (what) to.request = row_of(what->request, s.resources.size());
+    if (what) to.request = row_of(first_request(*what), s.resources.size());
     to.preemptible = !what || what->preemptible;
     to.submitted = j.submitted;
     to.restarts = j.restarts;

@@ -700,7 +700,7 @@ std::optional<job_report> kueue_host::report(const std::string& name) {
         // Whoever admits there has the say.
         if (!is_served) j.has->preemptible = false;
       }
-      if (is_served) to_tidy_.insert(name);
+      if (is_served || !j.said.empty()) to_tidy_.insert(name);
       if (!j.where.empty()) held_[name] = j;
       break;
     }
@@ -718,6 +718,7 @@ std::optional<job_report> kueue_host::report(const std::string& name) {
       break;
     case kueue_standing::not_served:
       j.is_governed = false;
+      if (!j.said.empty()) to_tidy_.insert(name);
       break;
     case kueue_standing::no_pods:
       // It needs nothing, and nobody need decide: see `tidying`.
@@ -890,9 +891,16 @@ void kueue_host::carry_out(std::span<command> all) {
 }
 
 std::optional<request> kueue_host::tidying(const workload& w) {
+  const allot::lab::kueue_reading r = cluster_->read(w.text, now_.wall);
+  if (!serves(r.cluster_queue)) {
+    if (!is_true(w.object, waiting_condition)) return std::nullopt;
+    json::object status{
+        {"conditions",
+         {waiting(false, "NotGoverned", "allot does not govern its ClusterQueue any more", w.object)}}};
+    return apply_status(w.object, std::move(status), options_.name, {});
+  }
   if (!is_true(w.object, "QuotaReserved")) {
     // Evicted as its last pods succeeded: its Job ends when it goes on.
-    const allot::lab::kueue_reading r = cluster_->read(w.text, now_.wall);
     if (r.standing != kueue_standing::no_pods || !unready_checks(w.object).empty()) return std::nullopt;
     return admission(w, r.cluster_queue, {}, {});
   }

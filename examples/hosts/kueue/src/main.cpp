@@ -25,6 +25,8 @@ using namespace allot_kueue;
 /// A policy as a scenario has it: the name of a preset, an object, or the file with one.
 [[nodiscard]] std::string policy_text(const std::string& said) {
   if (said.empty() || said.starts_with('{') || said.starts_with('"')) return said;
+  // Workloads may say how long they run: then it reserves, as wherever jobs are seen to.
+  if (said == "standard") return R"({"preset": "standard", "reservations": 3})";
   if (std::ifstream in{said}) return std::string{std::istreambuf_iterator<char>{in}, {}};
   return '"' + said + '"';
 }

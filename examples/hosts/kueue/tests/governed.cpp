@@ -139,6 +139,21 @@ TEST_CASE("who may not write sends nothing, and leaves it to who may") {
   CHECK(w.kueue.is(name, "Admitted"));
 }
 
+TEST_CASE("who waits is told so no longer when its ClusterQueue is given back") {
+  world w;
+  for (int i = 0; i < 4; ++i) w.kueue.submit("a", 1, 8, 1'000'000);
+  w.ticks(6);
+  const std::string last = w.kueue.submit("a", 1, 8, 1'000'000);
+  w.ticks(6);
+  REQUIRE(w.kueue.is(last, allot_kueue::waiting_condition));
+  w.is_lawful = false;
+  w.kueue.set_queue("a", 16, "None");
+  w.ticks(8);
+  CHECK_FALSE(w.kueue.is(last, allot_kueue::waiting_condition));
+  CHECK(w.kueue.message(last, allot_kueue::waiting_condition) ==
+        "allot does not govern its ClusterQueue any more");
+}
+
 TEST_CASE("one that observes writes nothing") {
   world w{"standard", 1, true};
   for (int i = 0; i < 6; ++i) w.kueue.submit("a", 1, 8, 1000);
