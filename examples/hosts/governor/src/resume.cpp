@@ -23,7 +23,7 @@ event resume_from(const saved_state& s, allot::delay_cause changed, milliseconds
     auto j = find(u.what);
     const bool has_left = held && (!j || !j->holds);
     has_freed = has_freed || has_left;
-    // If it waits again it is submitted anew: as it is, nobody would look at it.
+    // One that waits again is submitted again: a pending unit without news would never be tried.
     if (!j || has_left) continue;
     auto& to = e.state.units.emplace_back();
     static_cast<allot::unit_state&>(to) = u;

@@ -183,7 +183,7 @@ TEST_CASE("those who wait are told another reason now and then, however often it
   CHECK(w.host.explained < before + 80);
 }
 
-TEST_CASE("why a job is refused is logged once, however often the scheduler is made anew") {
+TEST_CASE("the reason of a refusal is logged once, however often the scheduler is rebuilt") {
   world w;
   // No machine is as large.
   w.host.submit(1, 1, 16, 50);
@@ -249,7 +249,7 @@ TEST_CASE("a governor is told what happens without it") {
   w.replays();
 }
 
-TEST_CASE("what came to wait, or has room, since there was no governor is started by the next one") {
+TEST_CASE("a new governor starts the jobs that were evicted, or got room, while there was none") {
   for (const char* const policy : {"standard", "kueue", "kueue_fair", "runai", "hyperpod", "pai"}) {
     CAPTURE(std::string{policy});
     world w{policy};
@@ -403,7 +403,7 @@ TEST_CASE("an operator starts a job by force, and the host finds room for it") {
   w.replays();
 }
 
-TEST_CASE("GPUs that are lost get no jobs, whoever governs") {
+TEST_CASE("lost GPUs get no jobs, also after a restart") {
   for (const bool restarts : {true, false}) {
     world w;
     w.ticks(2);

@@ -402,7 +402,7 @@ class Cluster:
         """The object; raises where it is refused."""
         until = time.monotonic() + 30
         status, told = self.api(method, path, body, content, user)
-        # The API server reads a kind anew, a moment after it was defined; and Kueue's webhooks may have been too slow for it.
+        # The API server serves a new kind a moment after it was defined, and Kueue's webhooks may be too slow at first.
         while (status == 429 or (status == 500 and "failed calling webhook" in told.get("message", ""))) and time.monotonic() < until:
             time.sleep(0.2)
             status, told = self.api(method, path, body, content, user)

@@ -438,7 +438,7 @@ void kueue_host::set_workload(json::object object) {
   changed_.insert(name);
 }
 
-/// The quotas anew. What can't be read leaves those before in force.
+/// Reads the quotas again. Those before stay in force if they can't be read.
 void kueue_host::reread_configuration() {
   is_reread_ = false;
   served_.clear();

@@ -63,7 +63,7 @@ class kueue_host final : public allot_governor::host {
   [[nodiscard]] bool is_synced() const;
   /// Why the cluster can't be read or can't be governed; empty if it can.
   [[nodiscard]] std::string problem() const;
-  /// Everything is told anew, to another governor.
+  /// Reports everything again, to a new governor.
   void tell_all_again();
   /// What of the quotas is not carried over, or not as it is; and ClusterQueues that lend to or borrow from
   /// others of which some are governed and some are not.

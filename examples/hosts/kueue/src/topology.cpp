@@ -194,7 +194,7 @@ std::uint8_t topology::level(std::string_view label) const {
                                                      : static_cast<std::size_t>(at - labels_.begin()));
 }
 
-// What there is.
+// Nodes and pods.
 
 void topology::set_node(const std::string& name, const std::string& text) {
   errors found;

@@ -41,7 +41,7 @@ class topology {
   /// The levels above the nodes, for the governor.
   [[nodiscard]] std::vector<std::string> levels() const;
 
-  // What there is.
+  // Nodes and pods.
 
   void set_node(const std::string& name, const std::string& text);
   void remove_node(const std::string& name);
@@ -84,12 +84,12 @@ class topology {
   /// What pods use that stand on no place of their Workload, as jobs that are not governed: those of which
   /// that has changed.
   void tell_usage(allot_governor::changes& to);
-  /// Is told as a whole the next time, to another governor.
+  /// Reports all of it the next time, to a new governor.
   void tell_all_usage() {
     told_.clear();
     is_usage_known_ = false;
   }
-  /// Is told anew the next time: it may not have had room beside a job that was taken to be there.
+  /// Reports it again the next time: it may have had no room beside a job that was thought to be there.
   void tell_usage_again() {
     ++tellings_;
     is_usage_known_ = false;

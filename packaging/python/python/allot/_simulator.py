@@ -122,7 +122,7 @@ class Simulator:
         self.reset()
 
     def reset(self) -> None:
-        """Begins anew with the same workload."""
+        """Starts over with the same workload."""
         self._result: Optional[Run] = None
         self._stepper: Any = None  # the one before, first
         self._files = RunFiles()
