@@ -176,7 +176,7 @@ void run_world(allot_test::random_source& random, const std::string& policy) {
   };
   static constexpr const char* queues[] = {"a", "b", "c"};
   for (int step = 0; step < 50; ++step) {
-    switch (random.below(15)) {
+    switch (random.below(14)) {
       case 0:
       case 1:
       case 2:
@@ -186,21 +186,10 @@ void run_world(allot_test::random_source& random, const std::string& policy) {
                  random.between(1, 60) * 1000, random.between(0, 2));
         break;
       case 5:
-        k.api.faults.lost_request = random.one_in(2) ? 6 : 0;
-        k.api.faults.lost_answer = random.one_in(2) ? 6 : 0;
-        k.api.faults.late = random.one_in(2) ? 6 : 0;
-        break;
       case 6:
-        k.api.faults.too_many = random.one_in(2) ? 6 : 0;
-        k.api.faults.broken = random.one_in(2) ? 6 : 0;
-        break;
       case 7:
-        k.api.faults.cut = random.one_in(2) ? 5 : 0;
-        k.api.faults.gone = random.one_in(2) ? 5 : 0;
-        k.api.faults.malformed = random.one_in(2) ? 5 : 0;
-        break;
       case 8:
-        k.api.faults.slowest = random.one_in(2) ? random.between(1, 3000) : 0;
+        w.make_trouble(random);
         break;
       case 9:
         w.restart(random.one_in(2));
@@ -212,9 +201,6 @@ void run_world(allot_test::random_source& random, const std::string& policy) {
         k.is_away = random.one_in(3);
         break;
       case 12:
-        k.api.compact();
-        break;
-      case 13:
         if (const std::string name = some(); !name.empty()) k.make_again(name);
         break;
       default:
@@ -223,23 +209,8 @@ void run_world(allot_test::random_source& random, const std::string& policy) {
     }
     w.tick(random.between(1, 4000));
   }
-  k.api.faults = {};
   k.is_away = false;
-  for (int i = 0; i < 2000; ++i) {
-    w.tick(2000);
-    if (std::all_of(k.jobs.begin(), k.jobs.end(), [](const auto& j) { return j.second.ends > 0; })) break;
-  }
-  const std::string status = allot_governor::status_text(w.it->snapshot_view());
-  CAPTURE(status);
-  for (const auto& job : k.jobs) {
-    const std::string& name = job.first;
-    CAPTURE(name);
-    CAPTURE(json::serialize(k.object(name)));
-    CHECK(job.second.ends == 1);
-  }
-  CHECK(k.faults == std::vector<std::string>{});
-  CHECK(k.api.contested == std::set<std::string>{});
-  w.replays();
+  w.end_well([] {});
 }
 
 TEST_CASE("whatever goes wrong, every workload ends once, and the law holds" *

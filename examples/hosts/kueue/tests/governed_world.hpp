@@ -3,6 +3,7 @@
 
 #include "governor/src/governor.hpp"
 #include "governor/src/replay.hpp"
+#include "governor/src/status.hpp"
 #include "made_up_kueue.hpp"
 #include "words.hpp"
 
@@ -12,6 +13,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -89,6 +91,55 @@ struct world {
     CAPTURE(last);
     CHECK(held.is_sound());
   }
+  /// Something goes wrong with the API from now on, or no longer.
+  void make_trouble(allot_test::random_source& random) {
+    auto& faults = kueue.api.faults;
+    const auto maybe = [&](std::size_t once_in) { return random.one_in(2) ? once_in : 0; };
+    switch (random.below(5)) {
+      case 0:
+        faults.lost_request = maybe(6);
+        faults.lost_answer = maybe(6);
+        faults.late = maybe(6);
+        break;
+      case 1:
+        faults.too_many = maybe(6);
+        faults.broken = maybe(6);
+        break;
+      case 2:
+        faults.cut = maybe(5);
+        faults.gone = maybe(5);
+        faults.malformed = maybe(5);
+        break;
+      case 3:
+        faults.slowest = random.one_in(2) ? random.between(1, 3000) : 0;
+        break;
+      default:
+        kueue.api.compact();
+        break;
+    }
+  }
+  /// Nothing goes wrong any more: every Workload ends, once, and the log says why. `look` looks at each
+  /// moment.
+  template <class Look>
+  void end_well(Look look) {
+    kueue.api.faults = {};
+    const auto is_over = [](const auto& j) { return j.second.ends > 0; };
+    for (int i = 0; i < 2000 && !std::all_of(kueue.jobs.begin(), kueue.jobs.end(), is_over); ++i) {
+      tick(2000);
+      look();
+    }
+    const std::string status = allot_governor::status_text(it->snapshot_view());
+    CAPTURE(status);
+    for (const auto& job : kueue.jobs) {
+      CAPTURE(job.first);
+      CAPTURE(json::serialize(kueue.object(job.first)));
+      CHECK(job.second.ends == 1);
+    }
+    CHECK(kueue.faults == std::vector<std::string>{});
+    CHECK(kueue.api.contested == std::set<std::string>{});
+    replays();
+  }
+
   [[nodiscard]] std::int64_t a_has() const { return is_on_nodes ? 24 : 16; }
   [[nodiscard]] static allot::resources<1> gpus(std::int64_t n) { return {allot::quantity::whole(n)}; }
   void replays() const {

@@ -198,6 +198,13 @@ class made_up_kueue {
     api.remove(pods, {"default", name});
     pods_.erase(name);
   }
+  /// Of each pod of a set.
+  [[nodiscard]] static std::int64_t gpus_of_pod(const truth& t, const std::string& set) {
+    const auto is_it = [&](const json::value& s) { return s.at("name").as_string() == set; };
+    const json::value& of = *std::find_if(t.pod_sets.begin(), t.pod_sets.end(), is_it);
+    const json::value& container = of.at("template").at("spec").at("containers").at(0);
+    return container.at("resources").at("requests").at("nvidia.com/gpu").to_number<std::int64_t>();
+  }
   [[nodiscard]] std::int64_t gpus_of_pods(const std::string& node) const {
     std::int64_t sum = 0;
     for (const auto& [name, p] : pods_) sum += p.first == node ? p.second : 0;
@@ -292,18 +299,7 @@ class made_up_kueue {
       for (const std::string& node : on) {
         const std::string pod =
             own + '-' + std::to_string(nth++) + '-' + std::to_string(jobs.at(name).evictions);
-        std::int64_t gpus = 0;
-        for (const json::value& s : jobs.at(name).pod_sets) {
-          if (s.at("name").as_string() == set)
-            gpus = s.at("template")
-                       .at("spec")
-                       .at("containers")
-                       .at(0)
-                       .at("resources")
-                       .at("requests")
-                       .at("nvidia.com/gpu")
-                       .to_number<std::int64_t>();
-        }
+        const std::int64_t gpus = gpus_of_pod(jobs.at(name), set);
         if (pods_.count(pod) == 0 && gpus_of_pods(node) + gpus <= 8) set_pod(pod, node, gpus, own);
       }
     }

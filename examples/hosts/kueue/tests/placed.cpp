@@ -2,8 +2,6 @@
 // Workloads whose pods are placed on nodes, of a Kueue that is made up.
 #include "governed_world.hpp"
 
-#include "governor/src/status.hpp"
-
 #include <doctest/doctest.h>
 
 #include <functional>
@@ -30,18 +28,7 @@ using pod_set = made_up_kueue::pod_set;
   for (const auto& [name, t] : w.kueue.jobs) {
     if (!w.kueue.holds(name) || w.kueue.is(name, "Evicted")) continue;
     for (const auto& [set, on] : w.kueue.places(name)) {
-      for (const json::value& s : t.pod_sets) {
-        if (s.at("name").as_string() != set) continue;
-        const auto each = s.at("template")
-                              .at("spec")
-                              .at("containers")
-                              .at(0)
-                              .at("resources")
-                              .at("requests")
-                              .at("nvidia.com/gpu")
-                              .to_number<std::int64_t>();
-        sum += each * std::count(on.begin(), on.end(), node);
-      }
+      sum += made_up_kueue::gpus_of_pod(t, set) * std::count(on.begin(), on.end(), node);
     }
   }
   return sum;
@@ -355,15 +342,9 @@ void run_world(allot_test::random_source& random, const std::string& policy) {
         submit();
         break;
       case 6:
-        k.api.faults.lost_request = random.one_in(2) ? 6 : 0;
-        k.api.faults.lost_answer = random.one_in(2) ? 6 : 0;
-        break;
       case 7:
-        k.api.faults.broken = random.one_in(2) ? 6 : 0;
-        k.api.faults.gone = random.one_in(2) ? 5 : 0;
-        break;
       case 8:
-        k.api.faults.slowest = random.one_in(2) ? random.between(1, 2000) : 0;
+        w.make_trouble(random);
         break;
       case 9:
         w.restart(random.one_in(2));
@@ -394,28 +375,13 @@ void run_world(allot_test::random_source& random, const std::string& policy) {
     w.tick(random.between(1, 4000));
     check_places(w);
   }
-  k.api.faults = {};
   for (const char* const node : names) k.set_node(node, true);
   for (; daemons > 0; --daemons) k.remove_pod("daemon-" + std::to_string(daemons));
-  for (int i = 0; i < 2000; ++i) {
-    w.tick(2000);
-    check_places(w);
-    if (std::all_of(k.jobs.begin(), k.jobs.end(), [](const auto& j) { return j.second.ends > 0; })) break;
-  }
-  const std::string status = allot_governor::status_text(w.it->snapshot_view());
-  CAPTURE(status);
-  for (const auto& job : k.jobs) {
-    const std::string& name = job.first;
-    CAPTURE(name);
-    CAPTURE(json::serialize(k.object(name)));
-    CHECK(job.second.ends == 1);
-  }
-  CHECK(k.faults == std::vector<std::string>{});
-  CHECK(k.api.contested == std::set<std::string>{});
-  w.replays();
+  w.end_well([&] { check_places(w); });
 }
 
-TEST_CASE("whatever goes wrong, no GPU has two pods, and every workload that is placed ends once") {
+TEST_CASE("whatever goes wrong, no GPU has two pods, and every workload that is placed ends once" *
+          doctest::test_suite("schedules")) {
   allot_test::for_each_seed(60, [](allot_test::random_source& random) {
     static constexpr const char* policies[] = {"standard", "kueue", "kueue_fair", "runai", "hyperpod", "pai"};
     const std::string policy = random.pick(policies);
