@@ -299,28 +299,22 @@ class kueue_host::workload_handler final : public object_handler {
   kueue_host& of_;
 };
 
-/// Nodes, or Pods.
 class kueue_host::node_handler final : public object_handler {
  public:
-  node_handler(kueue_host& of, const resource& what, std::uint64_t seed)
-      : of_(of), is_pods_(what.kind == "Pod"), watches(of.server_, what, *this, {.seed = seed}) {}
+  explicit node_handler(kueue_host& of) : of_(of) {}
   void on_set(json::object object) override {
     const std::string name = name_of(object).text();
-    if (is_pods_) {
-      of_.topology_.set_pod(name, json::serialize(object));
-    } else {
-      // Kubelets say every few seconds that they are there.
-      std::string text = json::serialize(relevant_part(object));
-      std::string& known = texts_[name];
-      if (known == text) return;
-      known = std::move(text);
-      of_.topology_.set_node(name, known);
-    }
+    // Kubelets say every few seconds that they are there.
+    std::string text = json::serialize(relevant_part(object));
+    std::string& known = texts_[name];
+    if (known == text) return;
+    known = std::move(text);
+    of_.topology_.set_node(name, known);
     of_.are_nodes_news_ = true;
   }
   void on_gone(const object_name& name, std::string_view) override {
     texts_.erase(name.text());
-    is_pods_ ? of_.topology_.remove_pod(name.text()) : of_.topology_.remove_node(name.text());
+    of_.topology_.remove_node(name.text());
     of_.are_nodes_news_ = true;
   }
   void on_synced() override {}
@@ -344,46 +338,61 @@ class kueue_host::node_handler final : public object_handler {
   }
 
   kueue_host& of_;
-  bool is_pods_;
   std::map<std::string, std::string> texts_{};
-
- public:
-  reflector watches;
 };
 
-struct kueue_host::kind {
-  kind(api_server& server, kueue_host& of, const resource& what, std::uint64_t seed)
-      : handler(of, what.kind), watches(server, what, handler, {.seed = seed}) {}
+class kueue_host::pod_handler final : public object_handler {
+ public:
+  explicit pod_handler(kueue_host& of) : of_(of) {}
+  void on_set(json::object object) override {
+    of_.topology_.set_pod(name_of(object).text(), json::serialize(object));
+    of_.are_nodes_news_ = true;
+  }
+  void on_gone(const object_name& name, std::string_view) override {
+    of_.topology_.remove_pod(name.text());
+    of_.are_nodes_news_ = true;
+  }
+  void on_synced() override {}
 
-  configuration_handler handler;
+ private:
+  kueue_host& of_;
+};
+
+/// Objects of a kind, and who is told of them.
+struct kueue_host::watched {
+  watched(api_server& server, const resource& what, std::unique_ptr<object_handler> to, std::uint64_t seed)
+      : handler(std::move(to)), watches(server, what, *handler, {.seed = seed}) {}
+
+  std::unique_ptr<object_handler> handler;
   reflector watches;
 };
 
 kueue_host::kueue_host(api_server& server, kueue_host_options options)
     : server_(server),
       options_(std::move(options)),
-      on_workload_(std::make_unique<workload_handler>(*this)),
-      watches_workloads_(std::make_unique<reflector>(server, workloads(), *on_workload_,
-                                                     reflector_options{.seed = options_.seed})),
+      on_workloads_(std::make_unique<watched>(server, workloads(), std::make_unique<workload_handler>(*this),
+                                              options_.seed)),
       events_(server, {.component = options_.name, .instance = options_.instance, .seed = options_.seed}) {
   for (const resource& of : configuration_kinds())
-    kinds_.push_back(std::make_unique<kind>(server, *this, of, options_.seed + kinds_.size() + 1));
+    on_configuration_.push_back(
+        std::make_unique<watched>(server, of, std::make_unique<configuration_handler>(*this, of.kind),
+                                  options_.seed + on_configuration_.size() + 1));
 }
 
 kueue_host::~kueue_host() = default;
 
 void kueue_host::step(const moment& now) {
   now_ = now;
-  for (const auto& k : kinds_) k->watches.step(now);
-  watches_workloads_->step(now);
+  for (const auto& k : on_configuration_) k->watches.step(now);
+  on_workloads_->watches.step(now);
   events_.step(now);
   if (is_reread_ && is_synced()) reread_configuration();
   for (const auto& n : on_nodes_) n->watches.step(now);
 }
 
 std::vector<const reflector*> kueue_host::watches() const {
-  std::vector<const reflector*> all{watches_workloads_.get()};
-  for (const auto& k : kinds_) all.push_back(&k->watches);
+  std::vector<const reflector*> all{&on_workloads_->watches};
+  for (const auto& k : on_configuration_) all.push_back(&k->watches);
   for (const auto& n : on_nodes_) all.push_back(&n->watches);
   return all;
 }
@@ -523,35 +532,12 @@ void kueue_host::reread_topologies() {
   on_nodes_.clear();
   topology_.forget_all();
   if (was_needed) return;
-  for (const resource& of : {resource{"v1", "Node", "nodes"}, resource{"v1", "Pod", "pods"}})
-    on_nodes_.push_back(
-        std::make_unique<node_handler>(*this, of, options_.seed + kinds_.size() + on_nodes_.size() + 1));
-}
-
-/// Makes a request, if there is one to make, for each Workload of a set, and takes in what is answered. Those
-/// whose request failed stay in the set; returns the others.
-std::vector<std::string> kueue_host::ask_for_each(
-    std::set<std::string>& names, const std::function<std::optional<request>(const workload&)>& make) {
-  std::vector<request> requests;
-  std::vector<std::string> of;
-  for (const std::string& name : std::exchange(names, {})) {
-    const auto at = workloads_.find(name);
-    if (at == workloads_.end()) continue;
-    if (auto r = make(at->second)) {
-      requests.push_back(std::move(*r));
-      of.push_back(name);
-    }
-  }
-  std::vector<std::string> answered;
-  const std::vector<response> answers = ask(server_, std::move(requests), [this] { options_.may_write(); });
-  for (std::size_t i = 0; i < answers.size(); ++i) {
-    outcome o = outcome_of(answers[i]);
-    if (o) set_workload(std::move(o.object));
-    // One that is gone the watch tells.
-    const bool is_done = o || o.is == outcome::kind::not_found;
-    is_done ? answered.push_back(of[i]) : void(names.insert(of[i]));
-  }
-  return answered;
+  const auto watch = [this](const resource& what, std::unique_ptr<object_handler> to) {
+    const std::uint64_t seed = options_.seed + on_configuration_.size() + on_nodes_.size() + 1;
+    on_nodes_.push_back(std::make_unique<watched>(server_, what, std::move(to), seed));
+  };
+  watch({"v1", "Node", "nodes"}, std::make_unique<node_handler>(*this));
+  watch({"v1", "Pod", "pods"}, std::make_unique<pod_handler>(*this));
 }
 
 /// A write without an answer is sent again until there is one, or until the Workload has another version: it
@@ -593,9 +579,9 @@ void kueue_host::settle_doubts() {
 result kueue_host::poll(allot_governor::changes& to) {
   if (!is_synced()) return {result::kind::away, problem()};
   // What is known may be out of date: what has changed is told when that is over.
-  if (watches_workloads_->stale_since()) return {result::kind::away, watches_workloads_->problem()};
-  if (is_reread_) reread_configuration();
-  if (!cluster_ || !is_synced()) return {result::kind::away, problem()};
+  const reflector& workloads = on_workloads_->watches;
+  if (workloads.stale_since()) return {result::kind::away, workloads.problem()};
+  if (!cluster_) return {result::kind::away, problem()};
   if (std::exchange(are_quotas_news_, false)) {
     auto reading = allot::lab::parse_quotas_file(quotas_text_, "the cluster", {});
     if (reading.value) {
@@ -890,14 +876,18 @@ void kueue_host::carry_out(std::span<command> all) {
   }
 }
 
+/// If it is still said to wait.
+std::optional<request> kueue_host::end_of_waiting(const workload& w, std::string_view reason,
+                                                  std::string message) const {
+  if (!is_true(w.object, waiting_condition)) return std::nullopt;
+  json::object status{{"conditions", {waiting(false, reason, std::move(message), w.object)}}};
+  return apply_status(w.object, std::move(status), options_.name, {});
+}
+
 std::optional<request> kueue_host::tidying(const workload& w) {
   const allot::lab::kueue_reading r = cluster_->read(w.text, now_.wall);
   if (!serves(r.cluster_queue)) {
-    if (!is_true(w.object, waiting_condition)) return std::nullopt;
-    json::object status{
-        {"conditions",
-         {waiting(false, "NotGoverned", "allot does not govern its ClusterQueue any more", w.object)}}};
-    return apply_status(w.object, std::move(status), options_.name, {});
+    return end_of_waiting(w, "NotGoverned", "allot does not govern its ClusterQueue any more");
   }
   if (!is_true(w.object, "QuotaReserved")) {
     // Evicted as its last pods succeeded: its Job ends when it goes on.
@@ -910,11 +900,9 @@ std::optional<request> kueue_host::tidying(const workload& w) {
       const std::string node{text_at(lost.front().as_object(), {"name"})};
       return eviction(w, "NodeFailures", "The node " + node + " that it was assigned has failed");
     }
-    if (!is_true(w.object, waiting_condition)) return std::nullopt;
     // Not with the admission: a condition that two managers apply can be removed by neither, and Kueue could
     // not take the admission away.
-    json::object status{{"conditions", {waiting(false, "Admitted", "it was admitted", w.object)}}};
-    return apply_status(w.object, std::move(status), options_.name, {});
+    return end_of_waiting(w, "Admitted", "it was admitted");
   }
   // Nobody else does, of a Workload that no controller has made.
   if (!list_at(w.object, {"metadata", "ownerReferences"}).empty()) return std::nullopt;
@@ -929,11 +917,24 @@ std::optional<request> kueue_host::tidying(const workload& w) {
 
 void kueue_host::tidy() {
   if (!options_.may_write()) return;
-  static_cast<void>(ask_for_each(to_tidy_, [this](const workload& w) {
-    auto r = tidying(w);
-    if (r) ++writes_;
-    return r;
-  }));
+  std::vector<request> requests;
+  std::vector<std::string> of;
+  for (const std::string& name : std::exchange(to_tidy_, {})) {
+    const auto at = workloads_.find(name);
+    if (at == workloads_.end()) continue;
+    if (auto r = tidying(at->second)) {
+      requests.push_back(std::move(*r));
+      of.push_back(name);
+    }
+  }
+  writes_ += requests.size();
+  const std::vector<response> answers = ask(server_, std::move(requests), [this] { options_.may_write(); });
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    outcome o = outcome_of(answers[i]);
+    if (o) set_workload(std::move(o.object));
+    // One that is gone the watch tells.
+    if (!o && o.is != outcome::kind::not_found) to_tidy_.insert(of[i]);
+  }
 }
 
 void kueue_host::tell_event(const workload& w, std::string_view type, std::string_view reason,

@@ -83,6 +83,7 @@ class kueue_host final : public allot_governor::host {
  private:
   class configuration_handler;
   class node_handler;
+  class pod_handler;
   class workload_handler;
 
   struct workload {
@@ -90,7 +91,7 @@ class kueue_host final : public allot_governor::host {
     std::string text;
     std::string version;
   };
-  struct kind;
+  struct watched;
   /// What the quotas come from.
   struct described {
     std::string text;
@@ -106,8 +107,6 @@ class kueue_host final : public allot_governor::host {
   [[nodiscard]] bool serves(std::string_view cluster_queue) const {
     return served_.count(cluster_queue) != 0;
   }
-  std::vector<std::string> ask_for_each(std::set<std::string>& names,
-                                        const std::function<std::optional<request>(const workload&)>& make);
   void settle_doubts();
   [[nodiscard]] std::optional<allot_governor::job_report> report(const std::string& name);
   [[nodiscard]] bool stops(const allot_governor::job_report& j, allot::lab::kueue_standing standing);
@@ -129,15 +128,16 @@ class kueue_host final : public allot_governor::host {
                                                  const allot_governor::command* of = nullptr);
   [[nodiscard]] request eviction(const workload& w, std::string_view reason, const std::string& message,
                                  std::string_view how = {}) const;
+  [[nodiscard]] std::optional<request> end_of_waiting(const workload& w, std::string_view reason,
+                                                      std::string message) const;
   [[nodiscard]] std::optional<request> tidying(const workload& w);
   void tell_event(const workload& w, std::string_view type, std::string_view reason,
                   std::string_view message);
 
   api_server& server_;
   kueue_host_options options_;
-  std::vector<std::unique_ptr<kind>> kinds_;
-  std::unique_ptr<workload_handler> on_workload_;
-  std::unique_ptr<reflector> watches_workloads_;
+  std::vector<std::unique_ptr<watched>> on_configuration_;
+  std::unique_ptr<watched> on_workloads_;
   event_writer events_;
   /// By kind, then name: the objects that the quotas come from.
   std::map<std::string, std::map<std::string, described>, std::less<>> configuration_;
@@ -146,7 +146,7 @@ class kueue_host final : public allot_governor::host {
   std::optional<allot::lab::kueue_cluster> cluster_;
   topology topology_;
   /// Of Nodes and Pods, if a flavor that is governed has a topology.
-  std::vector<std::unique_ptr<node_handler>> on_nodes_;
+  std::vector<std::unique_ptr<watched>> on_nodes_;
   std::vector<allot_governor::machine_report> told_machines_;
   /// Workloads as they held places; and of these who were evicted and have pods there still.
   std::map<std::string, allot_governor::job_report, std::less<>> held_;
