@@ -111,8 +111,7 @@ inline constexpr std::tuple members<machine>{member{"name", &machine::name},
                                              member{"pod_slots", &machine::pod_slots}};
 
 template <class T>
-concept with_members = std::tuple_size_v<decltype(members<T>)> >
-0;
+concept with_members = (std::tuple_size_v<decltype(members<T>)> != 0);
 
 template <class T>
 [[nodiscard]] json::value json_of(const T& t);

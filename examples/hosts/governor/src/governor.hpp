@@ -138,8 +138,6 @@ class governor {
     phase told_as = phase::unknown;
     bool told_reserved = false;
     std::int64_t next_told = 0;
-    /// It would have been told something, were it told a reason of its own.
-    bool is_silent = false;
     /// It has not been tried since the scheduler was told of it.
     bool is_untried = true;
     /// The first reserved start that was logged.
@@ -148,6 +146,7 @@ class governor {
 
   // What the host says (governor_intake.cpp).
   [[nodiscard]] bool take_in(changes&& c);
+  void learn(record& r, job_report&& is);
   void take_in(record& r);
   void take_in_foreign(record& r);
   [[nodiscard]] bool note_ended_run(record& r);
@@ -216,7 +215,7 @@ class governor {
   bool is_away_ = false;
   bool is_frozen_ = false;
   std::string why_no_engine_{};
-  std::set<std::string> failures_told_{};
+  failed_calls failed_calls_{};
   std::optional<memory> remembered_{};
   std::vector<machine_report> machines_{};
   std::vector<std::string> levels_{};

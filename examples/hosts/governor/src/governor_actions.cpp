@@ -145,7 +145,6 @@ void governor::push_out_all() {
 void governor::carry_out(std::vector<command> all) {
   if (all.empty()) return;
   host_.carry_out(all);
-  constexpr std::size_t most_told = 100;
   constexpr std::array<const char*, 4> words{"start", "force", "stop", "explain"};
   // The records may go while the answers are read.
   std::vector<std::pair<job_name, command>> answers;
@@ -157,10 +156,8 @@ void governor::carry_out(std::vector<command> all) {
     if (!c.result) ++totals_.failed_calls;
     if (c.result.is == outcome::kind::away) {
       note_away(c.result.text);
-    } else if (!c.result && !c.is_logged && failures_told_.size() < most_told &&
-               failures_told_.insert(std::string{word} + ' ' + c.result.text).second) {
-      log_(options_.words.log,
-           {{"call", word}, {"failed", c.result.text}, {"why", "said once for each reason"}});
+    } else if (!c.result && !c.is_logged) {
+      failed_calls_.log(log_, options_.words.log, word, c.result.text);
     }
     record* const r = find(name);
     if (r == nullptr) continue;
@@ -169,7 +166,7 @@ void governor::carry_out(std::vector<command> all) {
     if (c.is == command::kind::stop) note_stop(*r, c);
     if (c.is == command::kind::explain) note_explanation(*r, c);
     if (!c.after) continue;
-    r->is = std::move(*c.after);
+    learn(*r, std::move(*c.after));
     r->is.at == stage::ended ? forget(name) : take_in(*r);
   }
 }
@@ -329,8 +326,7 @@ void governor::add_explanations(std::vector<command>& all) {
     record* const r = find(name);
     if (r == nullptr) continue;
     r->is_dirty = false;
-    r->is_silent = !r->is.is_told;
-    if (r->is_silent || is_commanded(r->is)) continue;
+    if (!r->is.is_told || is_commanded(r->is)) continue;
     const bool is_reserved = engine_->reservation_of(name).has_value();
     if (r->at == r->told_as && is_reserved == r->told_reserved && now_.steady < r->next_told) {
       dirty(*r);

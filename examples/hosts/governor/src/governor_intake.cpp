@@ -29,9 +29,7 @@ bool governor::take_in(changes&& c) {
       forget(name);
       continue;
     }
-    record& r = records_[name];
-    r.is = std::move(j);
-    if (r.is.is_told && std::exchange(r.is_silent, false)) dirty(r);
+    learn(records_[name], std::move(j));
     changed.push_back(name);
   }
   for (const job_name& name : c.gone) forget(name);
@@ -133,6 +131,12 @@ void governor::forget(const job_name& name) {
 void governor::drop(const record& r) {
   if (engine_ == nullptr || !engine_->contains(r.is.name)) return;
   tell(has_share(r) ? event::kind::finished : event::kind::cancel, r.is.name);
+}
+
+void governor::learn(record& r, job_report&& is) {
+  const bool had_no_reason = !r.is.is_told;
+  r.is = std::move(is);
+  if (had_no_reason && r.is.is_told) dirty(r);
 }
 
 void governor::take_in(record& r) {

@@ -84,7 +84,7 @@ void governor::note_adopted(record& r, bool is_news) {
 }
 
 void governor::resume(const saved_state& s, allot::delay_cause changed) {
-  event e = resume_from(s, changed, now_.wall, [&](const job_identity& job) -> std::optional<continued_job> {
+  tell(resume_from(s, changed, now_.wall, [&](const job_identity& job) -> std::optional<continued_job> {
     record* const r = find(job);
     if (r == nullptr || !r->is.is_governed) return std::nullopt;
     const job_report& j = r->is;
@@ -94,10 +94,7 @@ void governor::resume(const saved_state& s, allot::delay_cause changed) {
     r->told = *what;
     if (!holds) r->told.ready = std::max(what->ready, r->backs_off_until);
     return continued_job{j.name, r->told, holds, j.where, j.started, j.has.has_value()};
-  });
-  // What could not start then may now: while nobody looked, machines may have come back.
-  e.state.memory.must_requeue = true;
-  tell(e);
+  }));
 }
 
 bool governor::make_engine() {

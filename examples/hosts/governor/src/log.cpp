@@ -44,4 +44,10 @@ void decision_log::operator()(std::string_view word, fields values) {
   if (last_.size() > most_kept) last_.pop_front();
 }
 
+void failed_calls::log(decision_log& to, std::string_view word, std::string_view call,
+                       const std::string& why) {
+  if (told_.size() >= most_told || !told_.insert(std::string{call} + ' ' + why).second) return;
+  to(word, {{"call", std::string{call}}, {"failed", why}, {"why", "said once for each reason"}});
+}
+
 }  // namespace allot_governor

@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <initializer_list>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,6 +39,17 @@ class decision_log {
   sink to_;
   std::int64_t now_ = 0;
   std::deque<std::string> last_;
+};
+
+/// Calls to the host that failed: each is logged, once for each reason.
+class failed_calls {
+ public:
+  void log(decision_log& to, std::string_view word, std::string_view call, const std::string& why);
+
+ private:
+  static constexpr std::size_t most_told = 100;
+
+  std::set<std::string> told_;
 };
 
 }  // namespace allot_governor

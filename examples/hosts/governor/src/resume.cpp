@@ -10,21 +10,27 @@ event resume_from(const saved_state& s, allot::delay_cause changed, milliseconds
                   const std::function<std::optional<continued_job>(const job_identity&)>& find) {
   event e;
   e.is = event::kind::resume;
-  e.state.memory = s.memory;
+  allot::scheduler_memory& m = e.state.memory;
+  m = s.memory;
+  // What could not start then may now: while nobody looked, machines may have come back.
+  m.must_requeue = true;
   if (changed != allot::delay_cause::none) {
-    e.state.memory.cause = changed;
-    e.state.memory.starts_may_move = e.state.memory.must_requeue = true;
+    m.cause = changed;
+    m.starts_may_move = true;
   }
   // After a step of the clock.
-  e.state.memory.now = std::min(e.state.memory.now, now);
-  bool has_freed = false;
+  m.now = std::min(m.now, now);
   for (const auto& u : s.units) {
     const bool held = u.state == allot::job_state::running || u.state == allot::job_state::evicting;
     auto j = find(u.what);
-    const bool has_left = held && (!j || !j->holds);
-    has_freed = has_freed || has_left;
-    // One that waits again is submitted again: a pending unit without news would never be tried.
-    if (!j || has_left) continue;
+    if (held && (!j || !j->holds)) {
+      // Others may have it now, sooner than was expected. If it waits again it is submitted again: a pending
+      // unit without news would never be tried.
+      m.starts_may_move = true;
+      m.freed_until = allot::without_end;
+      continue;
+    }
+    if (!j) continue;
     auto& to = e.state.units.emplace_back();
     static_cast<allot::unit_state&>(to) = u;
     to.what = j->name;
@@ -40,18 +46,10 @@ event resume_from(const saved_state& s, allot::delay_cause changed, milliseconds
       to.pods = std::max<std::uint32_t>(1, j->what.pods.total ? 1 : j->what.pods.pods);
     } else {
       if (to.state == allot::job_state::nominated) to.where = u.where;
-      const bool is_early = to.state == allot::job_state::pending && j->what.ready > e.state.memory.now;
+      const bool is_early = to.state == allot::job_state::pending && j->what.ready > m.now;
       to.ready_at = is_early ? std::optional{j->what.ready} : std::nullopt;
     }
     e.jobs.emplace_back(std::move(j->name), std::move(j->what));
-  }
-  // The scheduler of `s` does not know that others may have it now.
-  if (has_freed) {
-    auto& m = e.state.memory;
-    m.starts_may_move = m.must_requeue = true;
-    m.freed_until = allot::without_end;
-    m.touched.clear();
-    for (std::size_t x = 0; x < m.quotas.size(); ++x) m.touched.push_back(allot::quota_id{x});
   }
   return e;
 }

@@ -236,8 +236,7 @@ class slurm_host final : public host {
   std::set<std::string> closed_{};
   /// By node.
   std::map<std::string, lost_gpus> lost_{};
-  /// What has been logged of calls that failed.
-  std::set<std::string> failures_told_{};
+  failed_calls failed_calls_{};
   snapshot::totals totals_{};
   std::size_t calls_ = 0;
 };

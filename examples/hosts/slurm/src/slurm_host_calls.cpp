@@ -40,11 +40,7 @@ bool slurm_host::done(const outcome& o, std::string_view call) {
   ++calls_;
   ++totals_.calls;
   if (!o) ++totals_.failed_calls;
-  constexpr std::size_t most_told = 100;
-  if (!o && o.is != outcome::kind::away && failures_told_.size() < most_told &&
-      failures_told_.insert(std::string{call} + ' ' + o.text).second) {
-    log("slurm", {{"call", std::string{call}}, {"failed", o.text}, {"why", "said once for each reason"}});
-  }
+  if (!o && o.is != outcome::kind::away) failed_calls_.log(*log_, "slurm", call, o.text);
   is_away_ = is_away_ || o.is == outcome::kind::away;
   return static_cast<bool>(o);
 }
