@@ -100,28 +100,18 @@ class desk_of final : public desk {
       const record& r = s.jobs().at(id);
       show(r, s.jobs().running_pods(r), s.now() - r.facts.started, to.running);
     }
-    const auto& books = s.books().allocated();
-    const auto& assumed = s.books().assumed();
-    loans_.update(books);
     const std::size_t resources = to.pending.resources;
-    for (const allot::quota_id x : s.tree().top_down()) {
-      const auto headroom = assumed.headroom(x);
-      const auto own = books.own_usage(x);
+    for_each_quota([&](allot::quota_id x, const allot::resources<n>& used) {
+      const auto headroom = s.books().assumed().headroom(x);
       for (std::size_t d = 0; d < resources; ++d) {
         const std::size_t i = x.index() * resources + d;
         to.nominal[i] = in_units(s.tree().spec(x).nominal[d]);
         to.headroom[i] = in_units(headroom[d]);
-        to.used[i] = in_units(own[d]);
+        to.used[i] = in_units(used[d]);
         to.borrowed[i] = in_units(loans_.borrowed(x, d));
         to.lent[i] = in_units(loans_.lent(x, d));
       }
-    }
-    const auto order = s.tree().top_down();
-    for (auto x = order.rbegin(); x != order.rend(); ++x) {
-      const allot::quota_id p = s.tree().parent(*x);
-      for (std::size_t d = 0; p && d < resources; ++d)
-        to.used[p.index() * resources + d] += to.used[x->index() * resources + d];
-    }
+    });
     if (!s.books().places.has_nodes()) return;
     const auto& inventory = s.books().places.inventory();
     for (std::size_t i = 0; i < to.free.size(); ++i) {
@@ -265,29 +255,38 @@ class desk_of final : public desk {
     return {quota, nodes && !quota};
   }
 
-  void look_at_quotas(observation& to) {
+  /// Calls `visit(quota, what the jobs in its subtree use)`, with the loans up to date.
+  template <class Visit>
+  void for_each_quota(Visit visit) {
     Session& s = *session_;
     const auto& books = s.books().allocated();
-    const allot::loan_book<n> loans{books};
+    loans_.update(books);
+    used_.assign(s.tree().slots(), {});
+    const auto order = s.tree().top_down();
+    for (auto x = order.rbegin(); x != order.rend(); ++x) {
+      used_[x->index()] += books.own_usage(*x);
+      if (const allot::quota_id p = s.tree().parent(*x)) used_[p.index()] += used_[x->index()];
+    }
+    const std::size_t known = stepper_->of().quotas.size();
+    for (const allot::quota_id x : order) {
+      if (x.index() < known) visit(x, used_[x.index()]);
+    }
+  }
+  void look_at_quotas(observation& to) {
+    Session& s = *session_;
     to.quotas.resize(stepper_->of().quotas.size());
-    for (const allot::quota_id x : s.tree().top_down()) {
-      if (x.index() >= to.quotas.size()) continue;
+    for_each_quota([&](allot::quota_id x, const allot::resources<n>& used) {
       observation::quota& q = to.quotas[x.index()];
       q.exists = true;
       if (const allot::quota_id p = s.tree().parent(x)) q.parent = p.index();
       q.nominal = widen(s.tree().spec(x).nominal);
       q.headroom = widen(s.books().assumed().headroom(x));
-      q.used = widen(books.own_usage(x));
+      q.used = widen(used);
       for (std::size_t d = 0; d < n; ++d) {
-        q.borrowed[d] = loans.borrowed(x, d);
-        q.lent[d] = loans.lent(x, d);
+        q.borrowed[d] = loans_.borrowed(x, d);
+        q.lent[d] = loans_.lent(x, d);
       }
-    }
-    const auto order = s.tree().top_down();
-    for (auto x = order.rbegin(); x != order.rend(); ++x) {
-      if (const allot::quota_id p = s.tree().parent(*x))
-        to.quotas[p.index()].used += to.quotas[x->index()].used;
-    }
+    });
   }
 
   void look_at_running(const record& r, observation& to) {
@@ -484,6 +483,7 @@ class desk_of final : public desk {
   std::vector<std::pair<std::pair<allot::quota_id, decltype(record::request_class)>, std::pair<bool, bool>>>
       of_class_;
   allot::loan_book<n> loans_;
+  std::vector<allot::resources<n>> used_;
   bool has_looked_ = false;
 };
 

@@ -48,7 +48,7 @@ class RunFiles:
         weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
-_files = ("jobs.csv", "tenants.csv", "events.csv", "report.html", "summary.json")
+_names = ("jobs.csv", "tenants.csv", "events.csv", "report.html", "summary.json")
 
 
 class Run:
@@ -75,7 +75,7 @@ class Run:
 
     def __getstate__(self) -> Dict[str, Any]:
         files = {}
-        for name in _files:
+        for name in _names:
             if os.path.exists(self._path(name)):
                 with open(self._path(name), "rb") as file:
                     files[name] = zlib.compress(file.read(), 1)
@@ -118,7 +118,7 @@ class Run:
     def save(self, directory: Union[str, "os.PathLike[str]"]) -> None:
         """Copies all files into a new directory, as `allot replay --out` makes it. `allot compare` reads it."""
         os.makedirs(directory)
-        for name in _files:
+        for name in _names:
             if os.path.exists(self._path(name)):
                 shutil.copy(self._path(name), directory)
 
