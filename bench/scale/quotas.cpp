@@ -79,9 +79,8 @@ void add(std::initializer_list<const char*> policies, std::int64_t most) {
 }
 
 const bool added = [] {
-  add({"standard", "hyperpod", "pai", "fifo"}, 100'000);
-  add({"kueue"}, 10'000);
-  add({"kueue_fair", "runai"}, 3'000);
+  add({"standard", "hyperpod", "pai", "fifo", "kueue", "kueue_fair"}, 100'000);
+  add({"runai"}, 3'000);
   return true;
 }();
 

@@ -54,6 +54,17 @@ TEST_CASE("winner_trees: the winner is the best participant, and each node cover
       }
       REQUIRE(matches.winner(of) == best);
       REQUIRE(count[matches.final(of)] == those);
+
+      // The best of those that pass, whether or not the nodes above them could tell.
+      const std::size_t every = 1 + random.below(4);
+      const auto passes = [&](std::size_t p) { return p % every == 0; };
+      std::size_t first = winner_trees::none;
+      for (const auto& [who, value] : worth) {
+        if (who.first != of || !passes(who.second)) continue;
+        if (first == winner_trees::none || value < worth[{of, first}]) first = who.second;
+      }
+      const auto any_below = [&](std::size_t node) { return count[node] > 0; };
+      REQUIRE(matches.first_where(of, before, any_below, passes) == first);
     }
   });
 }

@@ -28,9 +28,12 @@ void check_against_naive(random_source& random) {
   naive.resource_of = flavored ? std::vector<int>{0, 0, 1, 1} : std::vector<int>{0, 1, 2, 3};
   const std::size_t dimensions = flavored ? n : 1 + random.below(2);
 
+  // Of users: many quotas that own next to nothing, side by side, and mostly preempt nobody.
+  const bool of_users = random.one_in(3);
+
   // Cohorts first, each below an earlier one or without parent; then queues, most of them below cohorts.
-  const std::size_t cohorts = 1 + random.below(4);
-  const std::size_t queues = 2 + random.below(4);
+  const std::size_t cohorts = 1 + random.below(of_users ? 2 : 4);
+  const std::size_t queues = of_users ? 4 + random.below(8) : 2 + random.below(4);
   std::vector<kueue_queue> told;
   for (std::size_t i = 0; i < cohorts + queues; ++i) {
     const bool is_queue = i >= cohorts;
@@ -43,6 +46,7 @@ void check_against_naive(random_source& random) {
     x.lend.assign(n, -1);
     for (std::size_t d = 0; d < dimensions; ++d) {
       x.nominal[d] = is_queue || random.one_in(3) ? random.between(0, 6) : 0;
+      if (of_users) x.nominal[d] = is_queue ? random.below(2) : random.between(4, 12);
       if (x.parent < 0) continue;
       if (random.one_in(5)) x.borrow[d] = random.between(0, 4);
       if (random.one_in(5)) x.lend[d] = random.between(0, 4);
@@ -60,7 +64,12 @@ void check_against_naive(random_source& random) {
     if (random.one_in(2)) x.choice.when_can_borrow = allot::flavor_step::try_next;
     if (random.one_in(2)) x.choice.when_can_preempt = allot::flavor_step::stay;
     if (random.one_in(3)) x.choice.preference = allot::flavor_preference::preemption_over_borrowing;
-    x.strict = random.one_in(3);
+    x.strict = random.one_in(of_users ? 8 : 3);
+    if (of_users && !random.one_in(6)) {
+      x.preempt.reclaim = allot::preempt_reclaim::never;
+      x.preempt.borrow = allot::preempt_borrow::never;
+      x.preempt.borrow_max_priority.reset();
+    }
 
     kueue_queue t;
     t.name = "q" + std::to_string(i);
@@ -133,7 +142,7 @@ void check_against_naive(random_source& random) {
     naive.workloads.push_back(std::move(w));
   };
   const std::size_t running = random.below(10);
-  const std::size_t waiting = 1 + random.below(8);
+  const std::size_t waiting = 1 + random.below(of_users ? 24 : 8);
   for (std::size_t i = 0; i < running; ++i) make(true);
   for (std::size_t i = 0; i < waiting; ++i) make(false);
 

@@ -74,6 +74,16 @@ class winner_trees {
   void play(std::size_t tree, std::size_t player, bool takes_part, Before before) {
     play(tree, player, takes_part, before, [](std::size_t, std::size_t, std::size_t) {});
   }
+  /// The first player of the tree, by `before`, that `passes(player)`; `none` if there is none. No node is
+  /// entered for which `may_pass(node)` is false. O(log players) if the winner of each node entered passes;
+  /// at worst all below the nodes entered are asked.
+  template <class Before, class MayPass, class Passes>
+  [[nodiscard]] std::size_t first_where(std::size_t tree, Before before, MayPass may_pass,
+                                        Passes passes) const {
+    std::size_t first = none;
+    if (trees_[tree].size > 0) look_below(trees_[tree], 1, before, may_pass, passes, first);
+    return first;
+  }
 
  private:
   /// Node `i` of a tree is at `first + i`: the final is 1, the matches that feed `i` are `2 i` and `2 i + 1`,
@@ -83,6 +93,20 @@ class winner_trees {
     std::size_t size = 0;
   };
 
+  template <class Before, class MayPass, class Passes>
+  void look_below(one t, std::size_t at, Before& before, MayPass& may_pass, Passes& passes,
+                  std::size_t& first) const {
+    const std::size_t winner = winners_[t.first + at];
+    if (winner == none || (first != none && !before(winner, first)) || !may_pass(t.first + at)) return;
+    if (passes(winner)) {
+      first = winner;
+      return;
+    }
+    if (at >= t.size) return;
+    const std::size_t its = winners_[t.first + 2 * at] == winner ? 2 * at : 2 * at + 1;
+    look_below(t, its, before, may_pass, passes, first);
+    look_below(t, its ^ 1, before, may_pass, passes, first);
+  }
   template <class Before, class Merge>
   void meet(one t, std::size_t at, Before before, Merge merge) {
     const std::size_t left = t.first + 2 * at;

@@ -5,6 +5,7 @@
 #include <allot/core/vector.hpp>
 #include <allot/fairshare/winner_trees.hpp>
 #include <allot/quota/ledger.hpp>
+#include <allot/systems/kueue/detail/borrowing_heads.hpp>
 #include <allot/systems/kueue/detail/flavored_share.hpp>
 
 #include <cstddef>
@@ -15,24 +16,26 @@
 namespace allot {
 inline namespace v0 {
 
-/// Whether one head precedes another by itself: higher priority, then earlier submission, then its id.
-template <class Entry>
-[[nodiscard]] bool goes_first(const Entry& a, const Entry& b) noexcept {
-  if (a.priority != b.priority) return a.priority > b.priority;
-  if (a.submitted != b.submitted) return a.submitted < b.submitted;
-  return a.order != b.order ? a.order < b.order : a.job < b.job;
-}
-
 /// Kueue's classical order of the heads of a cycle: the lowest borrowing level, then `goes_first`, whose last
 /// tie Kueue leaves open.
 template <std::size_t N>
 class nearest_loan_first {
  public:
-  void reset(const ledger<N>&) noexcept {}
+  /// What tells heads of one tree apart that borrow from its root, before `goes_first`: nothing.
+  struct standing {
+    friend constexpr auto operator<=>(const standing&, const standing&) = default;
+  };
 
-  /// Calls `visit(i)` for each entry in order.
+  void reset(const ledger<N>&) noexcept {}
+  [[nodiscard]] standing standing_of(const ledger<N>&, quota_id, const resources<N>&) const noexcept {
+    return {};
+  }
+
+  /// Calls `visit(i)` for each entry in order; and `visit(head)`, where their turn is, for the `others`,
+  /// heads that borrow from these roots, as far as they still fit then.
   template <class Entry, class Visit>
-  void for_each(ledger<N>&, std::span<Entry> entries, Visit visit) {
+  void for_each(ledger<N>& l, std::span<Entry> entries, std::span<const quota_id> roots,
+                const detail::borrowing_heads<N, standing>& others, Visit visit) {
     order_.resize(entries.size());
     std::iota(order_.begin(), order_.end(), std::size_t{0});
     detail::sort(order_.begin(), order_.end(), [&](std::size_t i, std::size_t j) {
@@ -40,11 +43,43 @@ class nearest_loan_first {
       const Entry& b = entries[j];
       return a.chosen.borrows != b.chosen.borrows ? a.chosen.borrows < b.chosen.borrows : goes_first(a, b);
     });
-    for (const std::size_t i : order_) visit(i);
+    const auto comes_later = [](const auto* a, const auto* b) {
+      return a->borrows != b->borrows ? a->borrows > b->borrows : goes_first(*b, *a);
+    };
+    next_.clear();
+    const auto add = [&](quota_id root) {
+      const auto* const first = others.first_that_fits(l, root);
+      if (first == nullptr) return;
+      next_.push_back(first);
+      detail::push_heap(next_.begin(), next_.end(), comes_later);
+    };
+    // As room only becomes less, the first of a tree may be stale by its turn, but never too late.
+    const auto visit_others_before = [&](const Entry* e) {
+      while (!next_.empty()) {
+        const auto* const first = next_.front();
+        if (e != nullptr && (e->chosen.borrows != first->borrows ? e->chosen.borrows < first->borrows
+                                                                 : goes_first(*e, *first))) {
+          return;
+        }
+        detail::pop_heap(next_.begin(), next_.end(), comes_later);
+        next_.pop_back();
+        const quota_id root = first->root;
+        if (others.first_that_fits(l, root) == first) visit(*first);
+        add(root);
+      }
+    };
+    for (const quota_id root : roots) add(root);
+    for (const std::size_t i : order_) {
+      visit_others_before(&entries[i]);
+      visit(i);
+    }
+    visit_others_before(nullptr);
   }
 
  private:
   vector<std::size_t> order_;
+  /// A heap of the first of the others of each tree.
+  vector<const typename detail::borrowing_heads<N, standing>::head*> next_;
 };
 
 /// Kueue's order with fair sharing: a tournament through the tree before each pick. The children of a quota
@@ -60,6 +95,27 @@ class lowest_share_first {
                               bool float_shares = false)
       : shares_(resource_of, float_shares) {}
 
+  /// What tells heads of one tree apart that borrow from its root, before `goes_first`.
+  struct standing {
+    bool borrows = false;
+    borrowed_share share{};
+
+    friend constexpr std::strong_ordering operator<=>(const standing& a, const standing& b) noexcept {
+      return a.borrows != b.borrows ? a.borrows <=> b.borrows : a.share <=> b.share;
+    }
+    friend constexpr bool operator==(const standing& a, const standing& b) noexcept { return (a <=> b) == 0; }
+  };
+
+  /// That of a head of x, which has no children. O(N).
+  [[nodiscard]] standing standing_of(const ledger<N>& l, quota_id x, const resources<N>& request) const {
+    standing k;
+    k.share = shares_.share_of(l, x, request);
+    for (std::size_t d = 0; d < N; ++d) {
+      k.borrows = k.borrows || (request[d] > quantity{} && l.balance(x, d) < request[d]);
+    }
+    return k;
+  }
+
   void reset(const ledger<N>& l) {
     shares_.reset(l);
     nodes_.assign(l.tree().slots(), node{});
@@ -67,23 +123,31 @@ class lowest_share_first {
                    [&](quota_id x, std::size_t, std::size_t player) { nodes_[x.index()].player = player; });
   }
 
+  /// As in `nearest_loan_first`.
   template <class Entry, class Visit>
-  void for_each(ledger<N>& l, std::span<Entry> entries, Visit visit) {
+  void for_each(ledger<N>& l, std::span<Entry> entries, std::span<const quota_id> roots,
+                const detail::borrowing_heads<N, standing>& others, Visit visit) {
     for (std::size_t i = 0; i < entries.size(); ++i) {
       node& x = nodes_[entries[i].quota.index()];
       x.entry = i;
       for (quota_id a = entries[i].quota; a; a = l.tree().parent(a)) ++nodes_[a.index()].waiting;
     }
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-      const quota_id root = entries[i].root;
+    for (const quota_id root : roots) {
       if (nodes_[root.index()].waiting > 0) settle(l, entries, root);
-      while (nodes_[root.index()].waiting > 0) {
-        const std::size_t winner = nodes_[root.index()].best;
-        const quota_id x = entries[winner].quota;
-        visit(winner);
-        nodes_[x.index()].entry = none;
-        for (quota_id a = x; a; a = l.tree().parent(a)) --nodes_[a.index()].waiting;
-        play_above(l, entries, x);
+      const auto* other = others.first_that_fits(l, root);
+      while (other != nullptr || nodes_[root.index()].waiting > 0) {
+        const std::size_t winner = nodes_[root.index()].waiting > 0 ? nodes_[root.index()].best : none;
+        if (winner == none ||
+            (other != nullptr && !before(entries[winner], key_at(l, root), *other, other->standing))) {
+          visit(*other);
+        } else {
+          const quota_id x = entries[winner].quota;
+          visit(winner);
+          nodes_[x.index()].entry = none;
+          for (quota_id a = x; a; a = l.tree().parent(a)) --nodes_[a.index()].waiting;
+          play_above(l, entries, x);
+        }
+        other = others.first_that_fits(l, root);
       }
     }
   }
@@ -91,10 +155,7 @@ class lowest_share_first {
  private:
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
-  struct key {
-    bool borrows = false;
-    borrowed_share share{};
-  };
+  using key = standing;
   struct node {
     /// The entry of its own jobs, and its key among the children.
     std::size_t entry = none;
@@ -162,10 +223,14 @@ class lowest_share_first {
                                            : nodes_[l.tree().children(x)[winner - 1].index()].best;
     if (at.best != none && l.tree().parent(x)) at.with_best = key_of(l, entries[at.best], x, false);
   }
-  template <class Entry>
-  [[nodiscard]] static bool before(const Entry& a, const key& x, const Entry& b, const key& y) {
-    if (x.borrows != y.borrows) return y.borrows;
-    if (const auto o = x.share <=> y.share; o != 0) return o < 0;
+  /// The key by which the winner has won the match of the root.
+  [[nodiscard]] const key& key_at(const ledger<N>& l, quota_id root) const {
+    const std::size_t winner = matches_.winner(root.index());
+    return winner == 0 ? nodes_[root.index()].own
+                       : nodes_[l.tree().children(root)[winner - 1].index()].with_best;
+  }
+  [[nodiscard]] static bool before(const auto& a, const key& x, const auto& b, const key& y) {
+    if (const auto o = x <=> y; o != 0) return o < 0;
     return goes_first(a, b);
   }
   /// The key of x, or of its own jobs alone, with the entry's request added.

@@ -33,6 +33,8 @@ class quota_heights {
     }
   }
 
+  [[nodiscard]] std::size_t of(quota_id x) const { return heights_[x.index()]; }
+
   struct loan {
     loan_level level = 0;
     /// Whether the subtree that owns it is not the whole tree, so that jobs outside it might be preempted.

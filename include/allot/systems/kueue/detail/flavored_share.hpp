@@ -53,10 +53,11 @@ class flavored_shares {
     }
   }
 
-  /// The share of x as the ledger stands. O(N).
-  [[nodiscard]] borrowed_share share_of(const ledger<N>& l, quota_id x) const {
+  /// The share of x as the ledger stands, with what further jobs would draw on x. O(N).
+  [[nodiscard]] borrowed_share share_of(const ledger<N>& l, quota_id x, const resources<N>& more = {}) const {
     const quota_id lender = l.tree().parent(x);
-    return lender ? share(x, lender, [&](std::size_t d) { return l.borrowed(x, d); }) : borrowed_share{};
+    if (!lender) return {};
+    return share(x, lender, [&](std::size_t d) { return std::max(quantity{}, more[d] - l.balance(x, d)); });
   }
   /// The share of x's own jobs alone, as a peer of its children: what they use beyond the own pool of x. For
   /// a quota without children, the share of the quota.

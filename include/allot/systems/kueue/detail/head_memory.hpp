@@ -48,6 +48,10 @@ class head_memory {
     of_quota_[x.index()].sticky = id;
     forget_cursor(x, id);
   }
+  /// Whether one of x waits for its victims.
+  [[nodiscard]] bool has_sticky(const Session& session, quota_id x) const {
+    return waits(session, x, of_quota_[x.index()].sticky);
+  }
   [[nodiscard]] bool is_sticky(quota_id x, job_id id) const { return of_quota_[x.index()].sticky == id; }
   /// Returns whether there was one.
   bool drop_sticky(quota_id x) {

@@ -94,6 +94,35 @@ class nominations {
       return std::pair{a.first, a.second->id} < std::pair{b.first, b.second->id};
     });
   }
+  /// Whether a job like that one, of plain request, has a place as the cycle began, if nothing was taken
+  /// since.
+  [[nodiscard]] bool has_place_for(Session& session, job_id id) {
+    return has_place(session, session.jobs().at(id), {});
+  }
+  /// Whether the head, the first of x, can only borrow from the root of its tree: it has one choice, its
+  /// quota owns too little of all that it requests, and preempts nobody for what it lacks.
+  [[nodiscard]] bool only_borrows(Session& session, quota_id x, const record& r) const {
+    const ledger<n>& l = session.books().allocated();
+    const quota_id above = l.tree().parent(x);
+    if (!above || l.tree().parent(above) || !l.tree().children(x).empty()) return false;
+    const preempt_settings& may = session.queues().settings(x).preempt;
+    if (search_.may_preempt_on_loan(may) || (may_preempt(may) && !by_quota_alone(session))) return false;
+    if (!r.menu.empty() || r.facts.elastic || !l.can_count(x, r.facts.request)) return false;
+    if constexpr (elastic) {
+      const auto [least, most] = shown::pods(session.view(), r.what);
+      if (least < most) return false;
+    }
+    bool borrows = false;
+    for (std::size_t d = 0; d < n; ++d) {
+      if (r.facts.request[d] == quantity{} || l.total_supply(x, d).is_unlimited()) continue;
+      if (r.facts.request[d] <= l.total_supply(x, d)) return false;
+      borrows = true;
+    }
+    return borrows;
+  }
+  /// How far from its quota such a head finds capacity.
+  [[nodiscard]] loan_level level_of(quota_id root) const { return heights_.of(root); }
+
   /// To be called after the last one: restores the places, except those of admitted jobs.
   void end([[maybe_unused]] Session& session) {
     books_ = nullptr;

@@ -7,16 +7,19 @@
 #include <allot/preemption/search.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/scheduler/session.hpp>
+#include <allot/systems/kueue/detail/borrowing_heads.hpp>
 #include <allot/systems/kueue/detail/flavor_assignment.hpp>
 #include <allot/systems/kueue/detail/head_memory.hpp>
 #include <allot/systems/kueue/detail/nomination.hpp>
 #include <allot/systems/kueue/detail/reclaim_candidates.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 
 namespace allot {
 inline namespace v0 {
@@ -36,7 +39,9 @@ inline namespace v0 {
 /// a strict queue it stays the head.
 ///
 /// A step is one cycle; if a cycle decides nothing but brings up other heads, the next follows. Trees in
-/// which nothing has changed are skipped: the outcome would be the same.
+/// which nothing has changed are skipped: the outcome would be the same. So are heads that only borrow
+/// (`borrowing_heads`) while they do not fit. What a cycle costs is therefore O(log quotas) for each head
+/// that is judged: those that fit, and those that need preemption or have several flavors.
 template <class Session, class Policies>
 class one_head_cycle {
  public:
@@ -56,12 +61,14 @@ class one_head_cycle {
     after_.emplace(tree);
     memory_.resize(tree.slots());
     root_of_.assign(tree.slots(), quota_id::none());
-    members_.assign(tree.slots(), {});
     for (const quota_id x : tree.top_down()) {
       const quota_id p = tree.parent(x);
       root_of_[x.index()] = p ? root_of_[p.index()] : x;
-      members_[root_of_[x.index()].index()].push_back(x);
     }
+    judged_.assign(tree.slots(), {});
+    is_judged_.assign(tree.slots(), false);
+    borrowing_.reset(tree);
+    all_are_new_ = true;
     is_dirty_.assign(tree.slots(), false);
     dirty_.clear();
     waits_for_others_.clear();
@@ -73,21 +80,14 @@ class one_head_cycle {
   /// terminate, or if a head stopped waiting for victims or waits for them with other flavors, which each
   /// quota may do once.
   void run(Session& session) {
-    cycles_left_ = 2 * session.tree().slots() + 1;
-    for (const std::size_t before = decisions(session); decisions(session) == before && cycles_left_ > 0;
-         --cycles_left_) {
-      const bool must_requeue = session.queues().must_requeue();
-      if (must_requeue) {
-        session.requeue_inadmissible();
-        memory_.forget_cursors();
-      }
-      session.queues().take_touched([&](quota_id x) { mark(root_of_[x.index()]); });
-      if (dirty_.empty() && !must_requeue) return;
-      for (const quota_id root : waits_for_others_) mark(root);
-      waits_for_others_.clear();
-      cycle(session);
+    if (std::exchange(all_are_new_, false)) {
+      for (const quota_id x : session.tree().top_down()) renew(session, x);
     }
-    ALLOT_ASSERT(cycles_left_ > 0, "cycles follow one another and come to no end");
+    entered_.clear();
+    run_cycles(session);
+    for (const quota_id x : entered_) {
+      if (borrowing_.contains(x)) session.list_pending(borrowing_.of(x).job, pending_reason::quota);
+    }
   }
 
   /// Whether the pending job waits for its victims, and so stays the head of its quota.
@@ -107,6 +107,7 @@ class one_head_cycle {
   /// Continues from that; see `resumable_cycle`.
   [[nodiscard]] bool resume(Session& session, const cycle_memory& m, std::span<const quota_id> ids) {
     session.queues().take_touched([](quota_id) {});
+    all_are_new_ = true;
     memory_.resume(session, m);
     for (const quota_id x : m.revisited) {
       if (const quota_id now = quota_now(ids, x)) wait_for_others(root_of_[now.index()]);
@@ -124,54 +125,133 @@ class one_head_cycle {
     const auto& plan = session.plan();
     return plan.admissions.size() + plan.evictions.size() + plan.nominations.size();
   }
+  void run_cycles(Session& session) {
+    cycles_left_ = 2 * session.tree().slots() + 1;
+    for (const std::size_t before = decisions(session); decisions(session) == before && cycles_left_ > 0;
+         --cycles_left_) {
+      const bool must_requeue = session.queues().must_requeue();
+      if (must_requeue) {
+        session.requeue_inadmissible();
+        memory_.forget_cursors();
+      }
+      session.queues().take_touched([&](quota_id x) {
+        mark(root_of_[x.index()]);
+        renew(session, x);
+      });
+      if (dirty_.empty() && !must_requeue) return;
+      for (const quota_id root : waits_for_others_) mark(root);
+      waits_for_others_.clear();
+      cycle(session);
+    }
+    ALLOT_ASSERT(cycles_left_ > 0, "cycles follow one another and come to no end");
+  }
   void mark(quota_id root) {
     if (is_dirty_[root.index()]) return;
     is_dirty_[root.index()] = true;
     dirty_.push_back(root);
   }
 
+  /// The queue or the usage of x has changed.
+  void renew(Session& session, quota_id x) {
+    const ledger<n>& l = session.books().allocated();
+    for (quota_id a = x; a; a = l.tree().parent(a)) after_->copy_usage(l, a);
+    borrowing_.leave(l.tree(), x);
+    if (session.queues().waiting(x) == 0 || enter_borrowing(session, x)) return;
+    judge_from_now_on(x);
+  }
+  void judge_from_now_on(quota_id x) {
+    if (is_judged_[x.index()]) return;
+    is_judged_[x.index()] = true;
+    judged_[root_of_[x.index()].index()].push_back(x);
+  }
+  /// Whether the head of x is one of those that only borrow, and no job behind it could fit where it does
+  /// not. It is not judged then unless it fits.
+  [[nodiscard]] bool enter_borrowing(Session& session, quota_id x) {
+    if (session.queues().settings(x).head == queue_head::strict || memory_.has_sticky(session, x))
+      return false;
+    const std::optional<job_id> first = session.first_of(x);
+    if (!first) return false;
+    const auto& r = session.jobs().at(*first);
+    if (!nominations_.only_borrows(session, x, r)) return false;
+    const resources<n>& request = r.facts.request;
+    bool is_least = true;
+    session.queues().for_each_open_class(x, [&](const auto& other) {
+      is_least = is_least && other.menu.empty();
+      for (std::size_t d = 0; d < n; ++d) is_least = is_least && request[d] <= other.request[d];
+    });
+    if (!is_least) return false;
+    const quota_id root = root_of_[x.index()];
+    const ledger<n>& l = session.books().allocated();
+    borrowing_.enter(
+        l, {x, root, *first, r.facts.priority, r.facts.submitted, r.facts.order, request,
+            nominations_.level_of(root), order_.standing_of(l, x, request), r.request_class.index()});
+    entered_.push_back(x);
+    return true;
+  }
+
   void cycle(Session& session) {
     detail::sort(dirty_.begin(), dirty_.end());
     count_ = 0;
     cycle_roots_.assign(dirty_.begin(), dirty_.end());
+    bool any_borrow = false;
     for (const quota_id root : dirty_) {
       is_dirty_[root.index()] = false;
-      for (const quota_id x : members_[root.index()]) {
-        if (session.queues().waiting(x) == 0) continue;
-        if (const job_id id = memory_.head_of(session, x)) add_entry(session, x, root, id);
-      }
+      any_borrow = any_borrow || borrowing_.any(root);
+      add_entries(session, root);
     }
     dirty_.clear();
     // Discards the changes made by dropping elastic pods: the heads behind them have been seen.
     session.queues().take_touched([](quota_id) {});
-    if (count_ == 0) return;
+    if (count_ == 0 && !any_borrow) return;
     memory_.begin_cycle();
 
     ledger<n>& l = session.books().allocated();
     const savepoint before = l.save();
-    for (const quota_id root : cycle_roots_) copy_usage(l, root);
     const savepoint after_before = after_->save();
     nominations_.begin(session, *after_);
     claimed_.clear();
-    const std::span<entry> entries{entries_.data(), count_};
-    for (entry& e : entries) {
+    taken_.clear();
+    count_of_late_ = 0;
+    if (any_borrow) judge_unplaceable(session);
+    for (std::size_t i = 0; i < count_; ++i) {
+      entry& e = entries_[i];
       flavor_bounds bounds;
       bounds.from = memory_.cursor_of(e.quota, e.job);
       nominations_.nominate(session, e, bounds);
     }
+    if (any_borrow) take_beside_victims(session);
+    const std::span<entry> entries{entries_.data(), count_};
     processed_.clear();
-    order_.for_each(l, entries, [&](std::size_t i) {
-      process(session, entries[i]);
+    order_.for_each(l, entries, cycle_roots_, borrowing_, [&](const auto& next) {
+      std::size_t i = 0;
+      if constexpr (std::same_as<decltype(next), const std::size_t&>) {
+        i = next;
+      } else {
+        if (count_of_late_ == late_.size()) late_.emplace_back();
+        take(session, late_[count_of_late_], next);
+        i = count_ + count_of_late_++;
+      }
+      process(session, entry_at(i));
       processed_.push_back(i);
     });
     nominations_.end(session);
     after_->rollback(after_before);
     l.rollback(before);
+    // Those for which others left no room.
+    left_over_.clear();
+    for (const quota_id root : cycle_roots_) {
+      if (borrowing_.first_that_fits(l, root) != nullptr) left_over_.push_back(root);
+    }
     const std::size_t decided = decisions(session);
-    for (const std::size_t i : processed_) apply(session, entries[i]);
+    for (const std::size_t i : processed_) apply(session, entry_at(i));
+    for (const quota_id x : taken_) renew(session, x);
+    for (const quota_id root : left_over_) {
+      if (decisions(session) != decided) mark(root);
+      wait_for_others(root);
+    }
     // The jobs in its way may be of another tree, whose changes do not mark its own.
     for (const std::size_t i : processed_) {
-      const entry& e = entries[i];
+      const entry& e = entry_at(i);
       const bool was_passed_over = e.outcome == entry_outcome::passed_over;
       if (was_passed_over && decisions(session) != decided) mark(e.root);
       if (was_passed_over || e.outcome == entry_outcome::deferred || e.outcome == entry_outcome::preempts) {
@@ -183,9 +263,71 @@ class one_head_cycle {
     const auto at = std::lower_bound(waits_for_others_.begin(), waits_for_others_.end(), root);
     if (at == waits_for_others_.end() || *at != root) waits_for_others_.insert(at, root);
   }
+  /// Adds those of the tree that are judged. A quota without one is not looked at until it is renewed.
+  void add_entries(Session& session, quota_id root) {
+    vector<quota_id>& all = judged_[root.index()];
+    for (std::size_t i = 0; i < all.size();) {
+      const quota_id x = all[i];
+      const bool is_other = session.queues().waiting(x) == 0 || borrowing_.contains(x);
+      const job_id id = is_other ? job_id::none() : memory_.head_of(session, x);
+      if (id) {
+        add_entry(session, x, root, id);
+        ++i;
+      } else {
+        is_judged_[x.index()] = false;
+        all[i] = all.back();
+        all.pop_back();
+      }
+    }
+  }
+  /// Heads without a place are judged, for in their turn something is kept free for them.
+  void judge_unplaceable(Session& session) {
+    const ledger<n>& l = session.books().allocated();
+    if (detail::all_of(cycle_roots_.begin(), cycle_roots_.end(),
+                       [&](quota_id root) { return borrowing_.first_that_fits(l, root) == nullptr; })) {
+      return;
+    }
+    borrowing_.take_out_unplaceable(
+        l.tree(), [&](job_id id) { return nominations_.has_place_for(session, id); },
+        [&](quota_id x) {
+          judge_from_now_on(x);
+          const quota_id root = root_of_[x.index()];
+          if (std::binary_search(cycle_roots_.begin(), cycle_roots_.end(), root)) {
+            add_entry(session, x, root, *session.first_of(x));
+          }
+        });
+  }
   void add_entry(Session& session, quota_id x, quota_id root, job_id id) {
     if (count_ == entries_.size()) entries_.emplace_back();
-    entry& e = entries_[count_++];
+    start(session, entries_[count_++], x, root, id);
+  }
+  /// What is freed for one may make room for another in its turn, if it fits now: then all those are entries.
+  void take_beside_victims(Session& session) {
+    if (detail::all_of(entries_.data(), entries_.data() + count_,
+                       [](const entry& e) { return e.victims.empty(); })) {
+      return;
+    }
+    for (const quota_id root : cycle_roots_) {
+      while (const auto* h = borrowing_.first_that_fits(session.books().allocated(), root)) {
+        if (count_ == entries_.size()) entries_.emplace_back();
+        take(session, entries_[count_++], *h);
+      }
+    }
+  }
+  /// The entry of a head that only borrows, and fits.
+  void take(Session& session, entry& e, const auto& h) {
+    start(session, e, h.quota, h.root, h.job);
+    e.chosen = {};
+    e.chosen.mode = fit_mode::fit;
+    e.chosen.request = h.request;
+    e.chosen.borrows = h.borrows;
+    e.victims.clear();
+    e.pods = session.jobs().at(h.job).facts.pods;
+    taken_.push_back(h.quota);
+    borrowing_.leave(session.tree(), h.quota);
+  }
+  [[nodiscard]] entry& entry_at(std::size_t i) { return i < count_ ? entries_[i] : late_[i - count_]; }
+  void start(Session& session, entry& e, quota_id x, quota_id root, job_id id) {
     const auto& facts = session.jobs().at(id).facts;
     e.quota = x;
     e.root = root;
@@ -254,9 +396,6 @@ class one_head_cycle {
     l.charge(x, request);
     after_->charge(x, request);
     nominations_.record_change(x);
-  }
-  void copy_usage(const ledger<n>& l, quota_id root) {
-    for (const quota_id x : members_[root.index()]) after_->copy_usage(l, x);
   }
   /// Keeps free what the entry could use now: up to its borrowing limit if it would borrow, else what is left
   /// of its own quota. As in Kueue, a quota that is beyond its borrowing limit then counts, for the rest of
@@ -344,8 +483,15 @@ class one_head_cycle {
   /// The roots of the trees that this cycle is about.
   vector<quota_id> cycle_roots_;
   vector<quota_id> root_of_;
-  /// By root: all quotas of its tree.
-  vector<vector<quota_id>> members_;
+  /// By root: the quotas of its tree whose heads are judged in each cycle, and by quota whether it is one.
+  /// The heads of others only borrow, or their jobs are all inadmissible.
+  vector<vector<quota_id>> judged_;
+  vector<bool> is_judged_;
+  detail::borrowing_heads<n, typename Policies::template entry_order_type<n>::standing> borrowing_;
+  /// Those that joined them in this step.
+  vector<quota_id> entered_;
+  /// No quota has been looked at yet.
+  bool all_are_new_ = true;
   /// Roots of trees in which something has changed.
   vector<quota_id> dirty_;
   vector<bool> is_dirty_;
@@ -354,6 +500,13 @@ class one_head_cycle {
   /// The first `count_` belong to this cycle; the rest only keep their memory allocated.
   vector<entry> entries_;
   std::size_t count_ = 0;
+  /// Those of heads that only borrow and fitted in their turn.
+  vector<entry> late_;
+  std::size_t count_of_late_ = 0;
+  /// The quotas of all that only borrow and were taken into the cycle.
+  vector<quota_id> taken_;
+  /// The roots of trees with such heads that fitted before others came.
+  vector<quota_id> left_over_;
   /// How many more cycles may follow in this step.
   std::size_t cycles_left_ = 0;
   vector<std::size_t> processed_;
