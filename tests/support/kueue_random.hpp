@@ -138,6 +138,15 @@ void check_against_naive(random_source& random) {
       if (w.leaving) world.told(w.name);
     } else {
       world.waits(t);
+      // It is as inadmissible as those before it that request the same; if it comes first, all are tried
+      // again.
+      const auto is_same = [&](const naive_workload& o) {
+        return o.parked && o.queue == w.queue && o.base == w.base && o.priority == w.priority;
+      };
+      for (const auto& o : naive.workloads) {
+        w.parked = w.parked || (is_same(o) && std::pair{o.at, o.id} < std::pair{w.at, w.id});
+      }
+      for (auto& o : naive.workloads) o.parked = o.parked && (w.parked || !is_same(o));
     }
     naive.workloads.push_back(std::move(w));
   };
@@ -147,7 +156,7 @@ void check_against_naive(random_source& random) {
   for (std::size_t i = 0; i < waiting; ++i) make(false);
 
   std::string diary;
-  for (int step = 0; step < 6; ++step) {
+  for (int step = 0; step < 9; ++step) {
     const std::string expected = naive.step();
     const std::string decided = world.step();
     diary += " | " + expected;
@@ -162,6 +171,18 @@ void check_against_naive(random_source& random) {
       world.gone(w.name);
     }
     if (somebody) naive.settle();
+    // What was found inadmissible stays so when others arrive, until something is given back.
+    while (!flavored && decided.empty() && random.one_in(2)) make(false);
+    if (!random.one_in(4)) continue;
+    std::vector<std::size_t> may_finish;
+    for (std::size_t i = 0; i < naive.workloads.size(); ++i) {
+      if (naive.workloads[i].running && !naive.workloads[i].leaving) may_finish.push_back(i);
+    }
+    if (may_finish.empty()) continue;
+    const auto gone = naive.workloads.begin() + static_cast<std::ptrdiff_t>(random.pick(may_finish));
+    world.finished(gone->name);
+    naive.workloads.erase(gone);
+    naive.wake();
   }
 }
 

@@ -176,6 +176,11 @@ class session {
     list_pending(*first_of(x), why);
     queues().mark_inadmissible(x, ends_by, blocks);
   }
+  /// The same of all jobs of x, until `take_up`: for a cycle that knows itself when they may be tried again,
+  /// x is not requeued with the others. Lists none as pending. O(equivalence classes with jobs).
+  void set_aside(quota_id x) { queues().set_aside(x); }
+  /// They may be tried `again` at once, or when the others are requeued.
+  void take_up(quota_id x, bool again) { queues().take_up(x, again); }
   /// The pending job was tried, and can't be admitted: why, if the cycle knows more than the books say.
   void record_found(job_id id, pending_reason why) { queues().record_found(jobs_.at(id), why); }
   /// The pending job leaves its queue and holds a reservation with a time, after those that do.

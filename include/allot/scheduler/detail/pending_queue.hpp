@@ -113,6 +113,17 @@ class pending_queue {
     if (!g.inadmissible || g.jobs[at_].rank < *g.inadmissible) g.inadmissible = g.jobs[at_].rank;
     g.ends_by = ends_by;
   }
+  /// None of the jobs that wait now is tried again until `requeue`. O(equivalence classes with jobs).
+  template <class IsCurrent>
+  void mark_all_inadmissible(IsCurrent is_current) {
+    answered_.reset();
+    for (const std::size_t i : waiting_) {
+      group& g = groups_[i];
+      if (g.inadmissible) continue;
+      drop_stale(g, is_current);
+      if (!g.jobs.empty()) g.inadmissible = g.jobs.front().rank;
+    }
+  }
   /// The job that `first` returned blocks all that come after it until `requeue`, or until it is cancelled.
   void block_at_first() {
     answered_.reset();

@@ -314,6 +314,13 @@ class queues {
     has_inadmissible(x);
     touch(x);
   }
+  /// All jobs of x are inadmissible until `take_up`: it is not requeued with the others.
+  void set_aside(quota_id x) { state_of(x).queue.mark_all_inadmissible(is_current()); }
+  /// They may be tried `again`, or when the others are requeued.
+  void take_up(quota_id x, bool again) {
+    if (again) return state_of(x).queue.requeue();
+    has_inadmissible(x);
+  }
   void has_inadmissible(quota_id x) {
     if (!std::exchange(state_of(x).has_inadmissible, true)) with_inadmissible_.push_back(x);
   }

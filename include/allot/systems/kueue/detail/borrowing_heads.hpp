@@ -113,18 +113,14 @@ class borrowing_heads {
         [&](std::size_t p) { return l.fits(players[p], of_player(p).request); });
     return first == winner_trees::none ? nullptr : &of_player(first);
   }
-  /// Takes out the heads of each class for whose members `has_place(job)` is false, and calls `visit(quota)`
-  /// for them.
+  /// Calls `visit(quota)`, which may take it out, for the heads of each class for whose members
+  /// `has_place(job)` is false.
   template <class HasPlace, class Visit>
-  void take_out_unplaceable(const quota_tree<N>& tree, HasPlace has_place, Visit visit) {
+  void for_each_unplaceable(HasPlace has_place, Visit visit) const {
     for (std::size_t i = present_.size(); i-- > 0;) {
       const vector<quota_id>& same = classes_[present_[i]];
       if (has_place(of(same.front()).job)) continue;
-      for (std::size_t left = same.size(); left-- > 0;) {
-        const quota_id x = same[left];
-        leave(tree, x);
-        visit(x);
-      }
+      for (std::size_t left = same.size(); left-- > 0;) visit(same[left]);
     }
   }
 

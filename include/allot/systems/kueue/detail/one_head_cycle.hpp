@@ -68,6 +68,8 @@ class one_head_cycle {
     judged_.assign(tree.slots(), {});
     is_judged_.assign(tree.slots(), false);
     borrowing_.reset(tree);
+    is_aside_.assign(tree.slots(), false);
+    entering_.clear();
     all_are_new_ = true;
     is_dirty_.assign(tree.slots(), false);
     dirty_.clear();
@@ -81,7 +83,7 @@ class one_head_cycle {
   /// quota may do once.
   void run(Session& session) {
     if (std::exchange(all_are_new_, false)) {
-      for (const quota_id x : session.tree().top_down()) renew(session, x);
+      for (const quota_id x : session.tree().top_down()) renew(session, x, false);
     }
     entered_.clear();
     run_cycles(session);
@@ -136,7 +138,7 @@ class one_head_cycle {
       }
       session.queues().take_touched([&](quota_id x) {
         mark(root_of_[x.index()]);
-        renew(session, x);
+        renew(session, x, must_requeue);
       });
       if (dirty_.empty() && !must_requeue) return;
       for (const quota_id root : waits_for_others_) mark(root);
@@ -151,13 +153,29 @@ class one_head_cycle {
     dirty_.push_back(root);
   }
 
-  /// The queue or the usage of x has changed.
-  void renew(Session& session, quota_id x) {
+  /// The queue or the usage of x has changed; or its jobs may be tried again, as may all others.
+  void renew(Session& session, quota_id x, bool tries_again) {
     const ledger<n>& l = session.books().allocated();
     for (quota_id a = x; a; a = l.tree().parent(a)) after_->copy_usage(l, a);
+    if (is_aside_[x.index()]) {
+      session.take_up(x, tries_again || l.fits(x, borrowing_.of(x).request));
+      is_aside_[x.index()] = false;
+    }
     borrowing_.leave(l.tree(), x);
     if (session.queues().waiting(x) == 0 || enter_borrowing(session, x)) return;
     judge_from_now_on(x);
+  }
+  /// Those that have come to the heads that only borrow, and did not fit in this cycle, are inadmissible with
+  /// their whole queues.
+  void set_aside(Session& session) {
+    erase_if(entering_, [&](quota_id x) {
+      if (!borrowing_.contains(x)) return true;
+      const auto& h = borrowing_.of(x);
+      if (!is_in_cycle(h.root) || session.books().allocated().fits(x, h.request)) return false;
+      session.set_aside(x);
+      is_aside_[x.index()] = true;
+      return true;
+    });
   }
   void judge_from_now_on(quota_id x) {
     if (is_judged_[x.index()]) return;
@@ -186,6 +204,7 @@ class one_head_cycle {
         l, {x, root, *first, r.facts.priority, r.facts.submitted, r.facts.order, request,
             nominations_.level_of(root), order_.standing_of(l, x, request), r.request_class.index()});
     entered_.push_back(x);
+    entering_.push_back(x);
     return true;
   }
 
@@ -237,6 +256,7 @@ class one_head_cycle {
     nominations_.end(session);
     after_->rollback(after_before);
     l.rollback(before);
+    set_aside(session);
     // Those for which others left no room.
     left_over_.clear();
     for (const quota_id root : cycle_roots_) {
@@ -244,7 +264,7 @@ class one_head_cycle {
     }
     const std::size_t decided = decisions(session);
     for (const std::size_t i : processed_) apply(session, entry_at(i));
-    for (const quota_id x : taken_) renew(session, x);
+    for (const quota_id x : taken_) renew(session, x, true);
     for (const quota_id root : left_over_) {
       if (decisions(session) != decided) mark(root);
       wait_for_others(root);
@@ -287,15 +307,19 @@ class one_head_cycle {
                        [&](quota_id root) { return borrowing_.first_that_fits(l, root) == nullptr; })) {
       return;
     }
-    borrowing_.take_out_unplaceable(
-        l.tree(), [&](job_id id) { return nominations_.has_place_for(session, id); },
-        [&](quota_id x) {
-          judge_from_now_on(x);
-          const quota_id root = root_of_[x.index()];
-          if (std::binary_search(cycle_roots_.begin(), cycle_roots_.end(), root)) {
-            add_entry(session, x, root, *session.first_of(x));
-          }
-        });
+    borrowing_.for_each_unplaceable([&](job_id id) { return nominations_.has_place_for(session, id); },
+                                    [&](quota_id x) {
+                                      const auto& h = borrowing_.of(x);
+                                      if (!is_in_cycle(h.root) || !l.fits(x, h.request)) return;
+                                      if (is_aside_[x.index()]) session.take_up(x, true);
+                                      is_aside_[x.index()] = false;
+                                      add_entry(session, x, h.root, h.job);
+                                      borrowing_.leave(l.tree(), x);
+                                      judge_from_now_on(x);
+                                    });
+  }
+  [[nodiscard]] bool is_in_cycle(quota_id root) const {
+    return std::binary_search(cycle_roots_.begin(), cycle_roots_.end(), root);
   }
   void add_entry(Session& session, quota_id x, quota_id root, job_id id) {
     if (count_ == entries_.size()) entries_.emplace_back();
@@ -488,8 +512,11 @@ class one_head_cycle {
   vector<vector<quota_id>> judged_;
   vector<bool> is_judged_;
   detail::borrowing_heads<n, typename Policies::template entry_order_type<n>::standing> borrowing_;
-  /// Those that joined them in this step.
+  /// Those that joined them in this step; and those of them that have not been found inadmissible.
   vector<quota_id> entered_;
+  vector<quota_id> entering_;
+  /// By quota: whether its jobs are set aside, so that no release makes the cycle look at them.
+  vector<bool> is_aside_;
   /// No quota has been looked at yet.
   bool all_are_new_ = true;
   /// Roots of trees in which something has changed.
