@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
-# Opens the pages of replay and compare in a headless Chromium: no script error, no network access, the slider
-# and the keys work, and nothing is wider than the screen. Without a browser the test is skipped (77).
+# Opens the pages of replay and compare in a headless Chromium, at three widths, light and dark: no word on the
+# console, no network access, nothing wider than the screen or cut, and what can be moved, found or chosen works.
+# Without a browser the test is skipped (77).
 # shellcheck source=tests/support/program_test.sh
 source "$2/tests/support/program_test.sh"
 
@@ -9,65 +10,26 @@ browser=${ALLOT_BROWSER:-}
 for name in chromium chromium-browser google-chrome-stable google-chrome; do
   [ -n "$browser" ] || browser=$(command -v "$name" || true)
 done
-if [ -z "$browser" ]; then
-  echo "skipped: no chromium on this machine"
+if [ -z "$browser" ] || ! command -v python3 >/dev/null; then
+  echo "skipped: no chromium or no python3 on this machine"
   exit 77
 fi
 
-# opens PAGE WIDTH SCRIPT [FLAG...]: the script, which calls check("what", condition), runs in a copy of the
-# page after all of the page's own scripts.
+pictures=$(dirname "$allot")/pictures
+mkdir -p "$pictures"
+
+# opens PAGE NAME SCRIPT [OPTION...]: what tests/support/browser.py finds in the page; pictures stay in build/.
 opens() {
-  local page=$1 width=$2 script=$3 dom said
+  local page=$1 name=$2 found
+  printf '%s' "$helpers$3" >script.js
   shift 3
-  cat >before.part <<'JS'
-<script>
-window.problems = [];
-addEventListener('error', e => problems.push('error: ' + e.message));
-addEventListener('unhandledrejection', e => problems.push('rejected: ' + e.reason));
-</script>
-JS
-  {
-    cat <<'JS'
-<script>
-const check = (what, holds) => { if (!holds) problems.push(what); };
-const by = id => document.getElementById(id);
-const text = id => by(id).textContent;
-const say = (to, event) => to.dispatchEvent(event);
-const key = name => say(by('slider'), new KeyboardEvent('keydown', {key: name, bubbles: true, cancelable: true}));
-const move = value => { by('slider').value = value; say(by('slider'), new Event('input', {bubbles: true})); };
-check('something comes from elsewhere', document.querySelectorAll('[src],[href],link,iframe').length === 0);
-check('there is no text', document.body.innerText.length > 500);
-check('wider than the screen: ' + document.documentElement.scrollWidth,
-  document.documentElement.scrollWidth <= document.documentElement.clientWidth);
-for (const i of document.querySelectorAll('.plot svg path')) {
-  check('a path is not a path', !/NaN|undefined|Infinity/.test(i.getAttribute('d')));
+  found=$(timeout 300 python3 "$sources/tests/support/browser.py" "$browser" "$page" script.js \
+    --pictures "$pictures/$name" "$@" 2>&1) || fail "$found"
 }
-check('a label has no name', [...document.querySelectorAll('svg')].every(s => s.getAttribute('aria-label')));
-try {
-JS
-    cat <<<"$script"
-    cat <<'JS'
-} catch (e) { problems.push('thrown: ' + e); }
-const verdict = document.createElement('pre');
-verdict.textContent = 'VER' + 'DICT ' + (problems.length ? problems.join(' | ') : 'none') + ' END';
-document.body.prepend(verdict);
-</script>
-JS
-  } >after.part
-  # First in the page, and last.
-  awk 'FNR == 1 { ++part } part == 1 { before = before $0 "\n"; next } part == 2 { after = after $0 "\n"; next }
-       { sub(/<head>/, "<head>" before); if (sub(/<\/body><\/html>$/, "")) print after "</body></html>"; else print }' \
-    before.part after.part "$page" >opened.html
-  dom=$(timeout 120 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage \
-    --user-data-dir="$scratch/profile" --virtual-time-budget=5000 --window-size="$width,900" "$@" \
-    --dump-dom "file://$scratch/opened.html" 2>browser.log)
-  said=$(grep -o 'VERDICT .* END' <<<"$dom" | tail -n 1)
-  case $said in
-    'VERDICT none END') ;;
-    '') fail "$page: the browser said nothing: $(tail -n 3 browser.log)" ;;
-    *) fail "$page at $width: $said" ;;
-  esac
-}
+helpers="
+  const key = name => say(by('slider'), new KeyboardEvent('keydown', {key: name, bubbles: true, cancelable: true}));
+  const move = value => { by('slider').value = value; say(by('slider'), new Event('input', {bubbles: true})); };
+"
 
 # --- a replay computed by hand, with names that would break a page without escaping
 
@@ -84,12 +46,7 @@ cat >small.json <<'JSON'
            "duration_s": 30}]}
 JSON
 "$allot" replay small.json --out small >/dev/null || fail "replay"
-for flags in "1440" "390 --blink-settings=preferredColorScheme=0"; do
-  # shellcheck disable=SC2086
-  set -- $flags
-  width=$1
-  shift
-  opens small/report.html "$width" "
+opens small/report.html small "
     const cells = () => [...document.querySelectorAll('#nodes p b')];
     const lit = () => cells().filter(b => b.style.background !== '').length;
     check('not eight cells', cells().length === 8);
@@ -124,8 +81,7 @@ for flags in "1440" "390 --blink-settings=preferredColorScheme=0"; do
     }
     say(plot, new PointerEvent('pointerleave', {}));
     check('gone with the pointer', by('tip').style.display === 'none');
-  " "$@"
-done
+"
 
 # --- every name of a list of hostile ones, of quotas, jobs, classes and nodes
 
@@ -150,11 +106,11 @@ shows_all="
   }
   check('a name became an element', document.querySelectorAll('img, iframe, object, [onload], [onerror]').length === 0);
 "
-opens hostile/report.html 1440 "$shows_all
+opens hostile/report.html hostile "$shows_all
   move(Number(by('slider').max) / 2);
   check('something runs', !/^Running: 0$/.test(text('run-head')));
 "
-opens hostile.html 1440 "
+opens hostile.html hostile-compared "
   check('a name became an element', document.querySelectorAll('img, iframe, object, [onload], [onerror]').length === 0);
   check('three charts and more', document.querySelectorAll('.plot').length >= 4);
 "
@@ -166,7 +122,7 @@ opens hostile.html 1440 "
   >/dev/null || fail "replay of the long trace"
 [ "$(wc -c <long/report.html)" -lt 5000000 ] || fail "the page is large: $(wc -c <long/report.html)"
 grep -q '"stops":\[0,' long/report.html || fail "the long replay has no stops, so this tests nothing"
-opens long/report.html 1440 "
+opens long/report.html long "
   key('Home');
   const seen = new Set();
   for (let i = 0; i < 40; ++i) { key('PageUp'); seen.add(text('when')); }
@@ -180,13 +136,11 @@ opens long/report.html 1440 "
 
 "$allot" replay small.json --policy fifo --out fifo >/dev/null || fail "replay under fifo"
 "$allot" compare fifo small --html compared.html || fail "compare --html"
-for width in 1440 390; do
-  opens compared.html $width "
-    check('both runs have a column', /fifo/.test(document.querySelector('table').rows[0].textContent) &&
-      /small/.test(document.querySelector('table').rows[0].textContent));
-    check('three charts and more', document.querySelectorAll('.plot').length >= 4);
-  "
-done
+opens compared.html compared "
+  check('both runs have a column', /fifo/.test(document.querySelector('table').rows[0].textContent) &&
+    /small/.test(document.querySelector('table').rows[0].textContent));
+  check('three charts and more', document.querySelectorAll('.plot').length >= 4);
+"
 
 # --- a comparison of configurations, which has bars with deviations
 
@@ -197,8 +151,7 @@ cat >sweep.json <<'JSON'
 JSON
 "$allot" sweep sweep.json --out swept >/dev/null || fail "sweep"
 "$allot" compare swept --html sides.html || fail "compare --html of a sweep"
-for width in 1440 390; do
-  opens sides.html $width "
+opens sides.html sides "
     check('curves and two sets', document.querySelectorAll('h2').length === 3);
     const curves = document.querySelector('figure');
     check('curves over the load', curves.querySelectorAll('.plot').length >= 4);
@@ -216,7 +169,6 @@ for width in 1440 390; do
       const b = r.getBoundingClientRect();
       check('a bar is not there: ' + b.width + ' x ' + b.height, b.width > 200 && b.height > 8);
     }
-  "
-done
+"
 
 conclude

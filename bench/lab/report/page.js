@@ -84,6 +84,7 @@ const is_dense = node_gpus.reduce((n, g) => n + g, 0) > 2048;
 const node_bodies = node_names.map((name, n) => {
   const node = make('div'), body = make('p');
   node.append(make('span', '', name), body);
+  node.title = name;
   if (!is_dense) for (let g = 0; g < node_gpus[n]; ++g) body.append(make('b'));
   nodes.append(node);
   return body;
@@ -150,6 +151,7 @@ const show_teams = (t, used, waiting) => {
   by('teams').replaceChildren(...d.layers.map((l, k) => {
     const team = make('div', 'team'), name = make('span'), bar = make('div', 'bar'), fill = make('i');
     name.append(make('b', 'dot q' + l.colour), l.name);
+    name.title = l.name;
     let text = owns[k] === null ? gpus(used[k]) : num(used[k]) + ' of ' + gpus(owns[k]);
     const over = owns[k] === null ? 0 : used[k] - owns[k];
     if (over > 1e-6) text += ', ' + num(over) + ' over';
