@@ -16,7 +16,7 @@ check_format() {
 # Style and script of the pages. esbuild, which makes both smaller, also warns of what no browser knows: a property, a
 # brace that is missing, a key that an object has twice.
 check_pages() {
-  find bench \( -name '*.css' -o -name '*.js' \) | sort | while read -r file; do
+  find bench .docs \( -name '*.css' -o -name '*.js' \) | sort | while read -r file; do
     esbuild --log-level=warning --color=false "$file" --outfile=/dev/null 2>&1 </dev/null | grep .
   done
 }
@@ -119,6 +119,24 @@ check_budget() { # HEADER LINES
   [ "$lines" -le "$2" ] || echo "$1: $lines preprocessed lines, $2 allowed"
 }
 
+# The headings of all pages, as doxygen's index has names: a script that sets searchData.
+sections_of() {
+  echo 'var searchData = ['
+  grep -HA1 -E '<h[1-6]><a class="anchor" id="' "$1"/[a-z]*.html | awk '
+    match($0, /[^\/]*\.html:.*id="[^"]*"/) {
+      page = $0; sub(/\.html:.*/, ".html", page); sub(/.*\//, "", page)
+      id = $0; sub(/.*id="/, "", id); sub(/".*/, "", id)
+      next
+    }
+    /<\/h[1-6]>/ && id != "" {
+      sub(/^[^-]*-/, ""); sub(/^.*\.html-/, ""); sub(/ *<\/h[1-6]>.*/, ""); gsub(/<[^>]*>/, ""); gsub(/["\\]/, "\\\\&")
+      chapter = page; sub(/\.html$/, "", chapter)
+      printf "[\"%s\",[\"%s\",[\"../%s#%s\",1,\"%s\"]]],\n", id, $0, page, id, chapter
+      id = ""
+    }'
+  echo ']'
+}
+
 # Writes the reference. Found is all that doxygen says of it: a link to nothing, a snippet that is gone. What
 # has no docstring is left for check_docstrings.
 check_reference() {
@@ -126,6 +144,9 @@ check_reference() {
   rm -rf build/docs/html
   { cat .docs/Doxyfile && echo "PROJECT_NUMBER = $(version_of_headers)"; } | doxygen - >"$logs/docs.txt" 2>&1 ||
     echo "doxygen: exit status $?; see $logs/docs.txt"
+  # Doxygen's own search fails on pages that are files, and knows no sections.
+  cp .docs/search.js build/docs/html/search/ || echo "the reference has no search"
+  sections_of build/docs/html >build/docs/html/search/sections.js
   grep -v ' is not documented\.$' "$logs/docs.txt" | sed "s|^$PWD/||"
 }
 

@@ -11,6 +11,7 @@ mkdir -p include tests
 cp -r "$top/include/allot" include
 cp -r "$top/.docs" "$top/.dev" "$top/examples" "$top/dev" .
 cp -r "$top/tests/README.md" "$top/tests/examples" tests
+for chapter in bench/lab packaging/python; do mkdir -p $chapter && cp "$top/$chapter/README.md" $chapter; done
 
 failures=0
 expect() { # WHAT STATUS PATTERN...: what `./dev docs` does now; a pattern that begins with ! must not match
@@ -34,6 +35,14 @@ expect() { # WHAT STATUS PATTERN...: what `./dev docs` does now; a pattern that 
 
 expect "the reference" 0 '/build/docs/html/index\.html$'
 [ -s build/docs/html/index.html ] || { echo "no index.html" && exit 1; }
+for chapter in program hosts host_slurm host_kueue host_governor python; do
+  [ -s "build/docs/html/$chapter.html" ] || { echo "no chapter $chapter" && exit 1; }
+done
+# The search knows them and their sections, and needs no server.
+grep -qs 'program\.html' build/docs/html/search/pages_*.js || { echo "the search does not know the program" && exit 1; }
+grep -qsF '"A replay",["../program.html#program-a-replay"' build/docs/html/search/sections.js ||
+  { echo "the search does not know the sections" && exit 1; }
+grep -qs "'sections'" build/docs/html/search/search.js || { echo "the search is doxygen's" && exit 1; }
 
 cat >include/allot/core/extra.hpp <<'CPP'
 // SPDX-License-Identifier: BSL-1.0
