@@ -29,6 +29,8 @@ struct job_event;
 enum class job_event_kind : std::uint8_t;
 struct job_history;
 enum class job_outcome : std::uint8_t;
+template <std::size_t N, class Places>
+class job_place;
 struct job_run;
 struct livelocks_seen;
 enum class node_change : std::uint8_t;
@@ -37,6 +39,8 @@ template <std::size_t N, class Places>
 class observer;
 template <std::size_t N>
 class observers;
+template <std::size_t N, class Progress, class Places>
+class pacing;
 class places;
 template <std::size_t N>
 struct quota_event;
@@ -49,6 +53,7 @@ template <std::size_t N, class Places>
 struct setup;
 template <std::size_t N, class Places>
 class simulator;
+class speed_tables;
 template <std::size_t N>
 struct unlike_pods;
 template <std::size_t N>

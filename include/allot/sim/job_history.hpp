@@ -10,6 +10,7 @@
 #include <allot/sim/detail/job_progress.hpp>
 #include <allot/sim/job.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -130,6 +131,23 @@ struct job_history {
   /// Lost running time, as the time of all its pods: work since the last checkpoint, and restarts.
   [[nodiscard]] constexpr instant lost() const noexcept { return work.in_time_of_all(work.lost()); }
 };
+
+template <std::size_t N>
+instant workload_view<N>::attained(job j, instant now) const {
+  return histories == nullptr ? 0 : histories[j].work.held(now);
+}
+template <std::size_t N>
+instant workload_view<N>::done(job j, instant now) const {
+  return histories == nullptr ? 0 : histories[j].work.in_time_of_all(histories[j].work.done(now));
+}
+template <std::size_t N>
+std::uint32_t workload_view<N>::runs(job j) const {
+  return histories == nullptr ? 0 : histories[j].runs;
+}
+template <std::size_t N>
+instant workload_view<N>::first_start(job j) const {
+  return histories == nullptr ? 0 : histories[j].first_start;
+}
 
 }  // namespace sim
 }  // namespace v0

@@ -13,6 +13,7 @@
 #include <allot/sim/places.hpp>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace allot {
 inline namespace v0 {
@@ -63,6 +64,9 @@ struct setup {
   host_faults faults{};
   /// What `job::unlike` refers to.
   vector<unlike_pods<N>> unlike{};
+  /// By job, `tag_columns` numbers for each, for policies: see `workload_view::tag`. Empty: none.
+  vector<std::uint32_t> tags{};
+  std::size_t tag_columns = 0;
 };
 
 }  // namespace sim

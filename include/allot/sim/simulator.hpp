@@ -38,7 +38,8 @@ namespace sim {
 /// it decides takes effect at once, or as `host_faults` says. It is a host like any other and uses only the
 /// public `scheduler`.
 ///
-/// - An elastic job runs with the pods that it is given, at the rate that `job_progress` defines.
+/// - An elastic job runs with the pods that it is given, at the rate that `job_progress` defines; how fast
+///   each is where it runs, an optional part says (sim/progress.hpp).
 /// - A job that runs at the beginning has worked since its start with the pods that it has then. The
 ///   simulation begins at the latest start or submission of these; events due earlier happen then.
 /// - A job that reaches its time limit ends with the work it has done; one lost with a node is pending again.
@@ -74,16 +75,16 @@ class simulator {
   /// Called again it continues from there.
   template <std::predicate<instant> GoesOn>
   vector<problem> run(observer<N, Places>& watch, GoesOn goes_on) {
-    if (!std::exchange(has_begun_, true)) begin(watch);
-    while (!runs_.events().empty() && goes_on(runs_.events().next_time())) {
-      now_ = runs_.events().next_time();
-      vector<problem> problems = happen(watch);
-      if (!problems.empty()) return problems;
-      decide(watch);
-      watch.waiting(*this);
-      watch.settled(*this);
-    }
-    return {};
+    return run_at(watch, goes_on, [] {});
+  }
+  /// The same where jobs work at the speeds that a part says: `by` is a `pacing` (sim/progress.hpp), the same
+  /// one in every call.
+  template <std::predicate<instant> GoesOn, class Pacing>
+  vector<problem> run(observer<N, Places>& watch, GoesOn goes_on, Pacing& by) {
+    by.tell(watch);
+    return run_at(by, goes_on, [&] {
+      by.settle(*this, [this](job_index j, instant since, speed s) { runs_.pace(j, since, s); });
+    });
   }
   /// Advances time to `at` without any event. Precondition: no event is due before `at`, and `at` is not
   /// before `now()`.
@@ -179,6 +180,25 @@ class simulator {
   }
 
   void begin(observer<N, Places>& watch);
+
+  /// `pace` is called whenever the speeds of jobs may have changed.
+  template <class GoesOn, class Pace>
+  vector<problem> run_at(observer<N, Places>& watch, GoesOn& goes_on, Pace pace) {
+    if (!std::exchange(has_begun_, true)) {
+      begin(watch);
+      pace();
+    }
+    while (!runs_.events().empty() && goes_on(runs_.events().next_time())) {
+      now_ = runs_.events().next_time();
+      vector<problem> problems = happen(watch);
+      if (!problems.empty()) return problems;
+      decide(watch);
+      pace();
+      watch.waiting(*this);
+      watch.settled(*this);
+    }
+    return {};
+  }
 
   vector<problem> happen(observer<N, Places>& watch);
 
@@ -505,6 +525,8 @@ result<simulator<N, Places>> simulator<N, Places>::make(setup<N, Places> s, cons
   job_runs<N> runs{std::move(s.jobs), std::move(s.flavor_sets), s.quotas, s.capacity, std::move(s.unlike)};
   view_type view = runs.view(by.ignores_quotas);
   view.before_outages = are_announced(s.node_events);
+  view.tags = s.tags;
+  view.tag_columns = s.tag_columns;
   auto policy = scheduler_type::make(by, std::move(view), {specs.begin(), specs.end()}, std::move(s.where),
                                      policies_type{policies_for<view_type, Places>(by)});
   if (!policy) return std::move(policy).problems();

@@ -50,7 +50,9 @@ class job_runs {
 
   /// Stays valid when this is moved.
   [[nodiscard]] workload_view<N> view(bool single_queue) const {
-    return {jobs_, single_queue, flavor_sets_, capacity_, resumption_, unlike_};
+    workload_view<N> v{jobs_, single_queue, flavor_sets_, capacity_, resumption_, unlike_};
+    v.histories = histories_.data();
+    return v;
   }
   /// The number of jobs.
   [[nodiscard]] std::size_t size() const noexcept { return jobs_.size(); }
@@ -134,6 +136,13 @@ class job_runs {
     job_history& h = histories_[j];
     h.work.resize(now, h.work.pods() - 1);
     accounts_.shrink(j, h.pick, set);
+    expect_end(h, j);
+  }
+  /// The running job has had this speed since then.
+  void pace(job_index j, instant since, speed s) {
+    job_history& h = histories_[j];
+    if (h.work.current_speed() == s) return;
+    h.work.pace(since, s, jobs_[j].checkpoint);
     expect_end(h, j);
   }
   /// The run of a job is cut short and it is pending again. Returns the work lost, as the time that it takes
