@@ -166,6 +166,15 @@ run_experiments() { # [TRACES]
   printf '\n%s\n' $out/headline.html $out/generated_mix.html $out/reservations.html $out/reservation_options.html
 }
 
+run_paper() { # [OPTION | NAME]...
+  local given=()
+  [ -z "${ALLOT_TRACES:-}" ] || given=(--traces "$ALLOT_TRACES")
+  needs build packages # for its Python
+  configure release
+  build release allot
+  python3 bench/lab/experiments/published.py "${given[@]}" build/release/allot build/experiments/published "$@"
+}
+
 # With the traces that are there.
 tables_are_current() {
   run_experiments || return 1

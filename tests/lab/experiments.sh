@@ -68,6 +68,26 @@ for policy in kueue kueue_fair; do
     }' "r7_$policy/jobs.csv" || failures=$((failures + 1))
 done
 
+# --- what ./dev paper prints: those that need no trace, that every result is in the table, and names that are none
+if command -v python3 >/dev/null; then
+  exits 0 python3 "$experiments/published.py" "$allot" paper kai kai-time runai gavel-levels kueue
+  [ "$(grep -c '^  equal$' out)" -eq 4 ] && grep -q '^  shape$' out || fail "published.py: $(<out)"
+  for name in kai kai-time runai gavel-levels kueue; do
+    [ -s "paper/$name/figures.csv" ] && grep -q '</svg>' "paper/$name/chart.svg" || fail "published.py leaves nothing of $name"
+  done
+  exits 0 python3 "$experiments/published.py" "$allot" paper fgd
+  has 'published.py fgd' 'not run: needs openb/expected_at_100pct.csv'
+  exits 1 python3 "$experiments/published.py" "$allot" paper nothing
+  exits 0 python3 "$experiments/published.py" --list
+  while IFS= read -r name; do
+    grep -qF "| \`$name\` |" "$2/bench/lab/README.md" || fail "the table of bench/lab/README.md has no $name: ./dev paper --write"
+  done <out
+  if [ -f "$traces/rlscheduler/lublin_256.swf" ]; then
+    exits 0 python3 "$experiments/published.py" "$allot" paper --traces "$traces" rlscheduler
+    grep -q '^  equal$' out || fail "published.py rlscheduler: $(<out)"
+  fi
+fi
+
 # --- the experiments are valid, apart from scenarios that need the trace, and a small part of one runs
 for file in "$experiments"/*.json; do
   if grep -q allot-scenario/1 "$file"; then

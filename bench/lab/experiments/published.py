@@ -1,0 +1,449 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSL-1.0
+"""Published results beside ours: what ./dev paper runs.
+
+    published.py PROGRAM OUT [--traces DIR] [--write] [NAME...]
+    published.py --list
+
+PROGRAM is the program allot. Without a NAME all are run. Each prints what was published, what comes out here, and how
+they compare, and leaves OUT/NAME/figures.csv and OUT/NAME/chart.svg. `--write` writes the table of bench/lab/README.md.
+Traces that may not be shipped are below DIR; a result whose trace is not there is left out, and says so.
+
+equal         the same, to the digits that were published
+within x %    no figure is further off
+the bounds    no more than what a test of theirs allows, where no figures are published
+shape         the published order of the figures, where one stands for each policy or class
+other         none of these
+"""
+import argparse
+import collections
+import concurrent.futures
+import csv
+import hashlib
+import html
+import json
+import math
+import os
+import pathlib
+import random
+import re
+import struct
+import subprocess
+import sys
+
+here = pathlib.Path(__file__).resolve().parent
+root = here.parents[2]
+
+# A figure: what it is, what was published (as text, so that its digits count), and what comes out here.
+Figure = collections.namedtuple("Figure", "label published ours")
+
+
+class Missing(Exception):
+    """A trace that is not there."""
+
+
+class Run:
+    def __init__(self, program, out, traces):
+        self.program, self.out, self.traces = program, out, traces
+
+    def trace(self, path):
+        file = self.traces / path if self.traces else None
+        if file is None or not file.exists():
+            raise Missing(f"needs {path}")
+        return file
+
+    def allot(self, *arguments):
+        done = subprocess.run([self.program, *map(str, arguments)], capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f"allot {' '.join(map(str, arguments))}: {done.stderr.strip()[-500:]}")
+        return done.stdout
+
+    def replay(self, name, *arguments):
+        """The summary of a replay whose files are in OUT/name."""
+        self.allot("replay", *arguments, "--out", self.out / name, "--force")
+        return json.loads((self.out / name / "summary.json").read_text())
+
+    def jobs(self, name):
+        with open(self.out / name / "jobs.csv", newline="") as file:
+            return list(csv.DictReader(file))
+
+    def write(self, name, text):
+        self.out.mkdir(parents=True, exist_ok=True)
+        path = self.out / name
+        path.write_text(text)
+        return path
+
+
+def each(function, items):
+    """As many at once as there are cores."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(function, items))
+
+
+def mean(values):
+    values = list(values)
+    return sum(values) / len(values)
+
+
+# --- The results
+
+
+def fgd(run):
+    """The means over ten seeds when the pods that have arrived ask for all GPUs."""
+    policies = {"Random": "random", "DotProd": "dot_product", "BestFit": "best_fit", "FGD": "fgd",
+                "GpuClustering": "gpu_clustering", "GpuPacking": "gpu_packing"}
+    with open(run.trace("openb/expected_at_100pct.csv"), newline="") as file:
+        expected = list(csv.DictReader(file))
+    nodes = run.trace("openb/openb_node_list_gpu_node.csv")
+
+    def fill(row):
+        allocated = []
+        for seed in range(42, 52):
+            rows = csv.DictReader(run.allot(
+                "fill", "--nodes-csv", nodes, "--pods-csv", run.trace(f"openb/{row['workload']}.csv"),
+                "--policy", policies[row["policy"]], "--seed", seed).splitlines())
+            allocated.append(next(float(r["gpu_allocation_pct"]) for r in rows if r["arrived_pct"] == "100"))
+        return Figure(f"{row['workload'].removeprefix('openb_pod_list_')}, {row['policy']}",
+                      row["gpu_allocation_pct_mean"], mean(allocated))
+
+    return each(fill, expected)
+
+
+def easy(run):
+    """Each start of 10,000 jobs of KTH, as EASY backfilling in order of submission."""
+    with open(run.trace("kth/kth10k_easy_starts.csv"), newline="") as file:
+        starts = {row["job_id"]: float(row["start_s"]) for row in csv.DictReader(file)}
+    run.replay("easy", "--nodes", "100x1", "--trace", run.trace("kth/kth10k.csv"), "--policy", "easy")
+    same = sum(float(job["start_s"]) == starts[job["job_id"]] for job in run.jobs("easy"))
+    return [Figure("starts that are equal", str(len(starts)), same)]
+
+
+def helios(run):
+    """FIFO and SJF of its simulator on philly128."""
+    trace = run.trace("philly128/jobs.csv")
+    figures = []
+    for policy, published in (("fifo", ("84976.3", "17614", "80230.0")), ("sjf", ("10647.0",))):
+        summary = run.replay(policy, "--nodes", "16x8", "--trace", trace, "--policy", policy)
+        ours = (summary["jct_s"]["mean"], summary["jct_s"]["p50"], summary["queue_s"]["mean"])
+        names = ("mean completion", "median completion", "mean queueing")
+        figures += [Figure(f"{policy.upper()}, {name}, s", p, o) for name, p, o in zip(names, published, ours)]
+    return figures
+
+
+def kai_division(run):
+    figures = []
+    for policy in ("standard", "runai"):
+        quotas = json.loads(run.allot("decide", "--rounds", 200, "--policy", policy, here / "r3_division.json"))["quotas"]
+        figures += [Figure(f"{policy}, weight {weight}", published, quotas[name]["used"]["gpu"])
+                    for name, weight, published in (("three", 3, "70"), ("one", 1, "30"))]
+    return figures
+
+
+def kai_time(run):
+    """Two queues of jobs that want all 16 GPUs, over 1,024 cycles of a second: allocations alternate."""
+    jobs = [{"id": f"{quota}-{i}", "quota": quota, "request": {"gpu": 16}, "duration_s": 1000000, "checkpoint_s": 0}
+            for quota in ("q1", "q2") for i in range(100)]
+    scenario = run.write("kai_time.json", json.dumps({
+        "format": "allot-scenario/1", "policy": {"preset": "runai", "k": 1, "half_life_s": 128, "window_s": 256},
+        "cluster": {"nodes": [{"name": "n", "gpus": 16}]},
+        "quotas": [{"name": "root", "nominal": "cluster", "inclusive": True}, {"name": "dep", "parent": "root"},
+                   {"name": "q1", "parent": "dep"}, {"name": "q2", "parent": "dep"}], "jobs": jobs}))
+    tenants = run.replay("kai_time", scenario, "--until", 1024)["tenants"]
+    return [Figure(f"{quota}, its half of 16 GPUs", "8", tenants[quota]["allocated_gpu_h"] * 3600 / 1024) for quota in ("q1", "q2")]
+
+
+def runai(run):
+    """What a, b, c and d use when all of them want more than their 4, 2, 2 and 8."""
+    figures = []
+    for policy in ("standard", "runai"):
+        shown = run.allot("replay", here / "r4_over_quota.json", "--policy", policy, "--at", 3000)
+        used = {line.split()[1]: line.split()[3] for line in shown.splitlines()
+                if len(line.split()) == 10 and line.split()[1] in "abcd"}
+        figures += [Figure(f"{policy}, {quota}", published, float(used[quota]))
+                    for quota, published in zip("abcd", ("4", "2", "2", "8"))]
+    return figures
+
+
+def gavel_levels(run):
+    quotas = json.loads(run.allot("decide", here / "r5_multi_level.json"))["quotas"]
+    return [Figure(f"entity {entity}, {kind}", published, quotas[f"entity-{entity}{job}"]["entitled"]["gpu"])
+            for entity, row in ((1, ("1.5", ".167", ".333")), (2, ("3", ".333", ".667")), (3, ("4.5", ".5", "1.0")))
+            for kind, job, published in zip(("in all", "weight 1", "weight 2"), ("", "/job-0", "/job-1"), row)]
+
+
+def kueue_scenario(run, name, cohorts, queues, sets, nodes=None, nominal=20, borrow=100):
+    """The queues and workloads of one of Kueue's generator files: `sets` has class, count, interval and run time in
+    milliseconds, priority, request, and what else the job says. An evicted one runs again from its beginning."""
+    quotas, jobs = [], []
+    for cohort in range(cohorts):
+        quotas.append({"name": f"cohort-{cohort}"})
+        for queue in range(queues):
+            quota = f"cq-{queue}-cohort-{cohort}"
+            quotas.append({"name": quota, "parent": f"cohort-{cohort}", "nominal": {"cpu": nominal}, "borrow": {"cpu": borrow},
+                           "preempt": {"within": "lower_priority", "reclaim": "any"}})
+            for kind, count, every, runs, priority, request, more in sets:
+                jobs += [{"id": f"{kind}-{quota}-{i}", "quota": quota, "class": kind, "submit_s": every * i / 1000,
+                          "duration_s": runs / 1000, "priority": priority,
+                          **({} if "pod_sets" in more else {"request": {"cpu": request}}), **more} for i in range(1, count + 1)]
+    scenario = {"format": "allot-scenario/1", "policy": "kueue", "resources": ["cpu"], "quotas": quotas, "jobs": jobs}
+    if nodes:
+        scenario["cluster"] = nodes
+    path = run.write(f"{name}.json", json.dumps(scenario))
+    return run.replay(name, path), len(jobs)
+
+
+def kueue_waits(summary, published):
+    return [Figure(f"{kind}, mean time to admission, s", wait, summary["classes"][kind]["queue_s"]["mean"])
+            for kind, wait in published]
+
+
+def kueue(run):
+    summary, _ = kueue_scenario(run, "kueue", 5, 6, [("small", 350, 100, 200, 50, 1, {}), ("medium", 100, 500, 500, 100, 5, {}),
+                                                     ("large", 50, 1200, 1000, 200, 20, {})])
+    return kueue_waits(summary, (("small", "215.5"), ("medium", "76.8"), ("large", "6.7"))) + [
+        Figure("all, s", "351", summary["makespan_s"])]
+
+
+def kueue_large(run):
+    """The bounds that Kueue's own test sets: its figures are not published."""
+    summary, _ = kueue_scenario(run, "kueue-large", 20, 100, [
+        ("small", 20, 20, 50, 50, 1, {}), ("medium", 7, 50, 100, 100, 5, {}), ("large", 3, 200, 200, 200, 20, {})])
+    return [Figure(f"{f.label}, at most", f.published, f.ours) for f in kueue_waits(
+        summary, (("small", "1500"), ("medium", "500"), ("large", "60"))) + [Figure("all, s", "900", summary["makespan_s"])]]
+
+
+def kueue_tas(run):
+    """The published time of a run; its classes have one bound for all, 1,000 s."""
+    rack = {"topology": {"required": "rack"}}
+    kinds = [("small-required-rack", 50, 200, 10000, 50, 2, {"pods": 4, **rack}),
+             ("medium-required-rack", 30, 500, 15000, 100, 4, {"pods": 8, **rack}),
+             ("large-required-rack", 20, 1000, 20000, 200, 8, {"pods": 16, **rack}),
+             ("small-preferred-rack", 30, 300, 12000, 100, 2, {"pods": 4, "topology": {"preferred": "rack"}}),
+             ("medium-preferred-block", 20, 400, 16000, 150, 4, {"pods": 8, "topology": {"preferred": "block"}}),
+             ("medium-balanced-rack", 15, 600, 18000, 200, 4, {"pods": 16, "slice": {"pods": 4, "level": "rack"}}),
+             ("large-balanced-rack", 10, 800, 25000, 250, 8, {"pods": 32, "slice": {"pods": 8, "level": "rack"}})]
+    nodes = {"topology": ["block", "rack"], "nodes": [
+        {"name": f"r{rack}", "count": 64, "gpus": 0, "cpu_milli": 96000, "labels": {"block": "b", "rack": f"r{rack}"}}
+        for rack in range(10)]}
+    # A slice is of a pod set.
+    sets = []
+    for kind, count, every, runs, priority, request, more in kinds:
+        if "slice" in more:
+            more = {"pod_sets": [{"name": "main", "request": {"cpu": request}, **more}]}
+        sets.append((kind, count, every, runs, priority, request, more))
+    summary, jobs = kueue_scenario(run, "kueue-tas", 2, 3, sets, nodes, 8500, 17000)
+    return [Figure("all, s", "401", summary["makespan_s"]),
+            Figure("admitted", str(jobs), summary["jobs"]["completed"])]
+
+
+class Sampler:
+    """The generator that gym seeds: numpy's RandomState, which is Python's Mersenne Twister seeded with the same words."""
+
+    def __init__(self, seed):
+        digest = hashlib.sha512(str(seed).encode()).digest()[:8]
+        low, high = struct.unpack("<2I", digest)
+        self.words = random.Random(low + (high << 32))
+
+    def randint(self, low, high):
+        mask = (1 << (high - 1 - low).bit_length()) - 1
+        while True:
+            value = self.words.getrandbits(32) & mask
+            if value <= high - 1 - low:
+                return low + value
+
+
+def rlscheduler(run, published):
+    """Mean bounded slowdown of ten sequences of 1,024 jobs, which its sampler draws with seed 1."""
+    with open(run.trace("rlscheduler/lublin_256.swf")) as file:
+        rows = [line.split() for line in file if line.strip() and not line.startswith(";")]
+    jobs = [(int(r[1]), int(r[3]), int(r[4])) for r in rows]
+    sampler = Sampler(1)
+    starts = [sampler.randint(1024, len(jobs) - 1024 - 1) for _ in range(10)]
+
+    def f1(submit, duration, processors):
+        return math.log10(max(duration, 1)) * processors + 870 * math.log10(max(submit, 1))
+
+    # Orders that do not change while a job waits are priorities of one quota.
+    orders = {"FCFS": None, "SJF": lambda submit, duration, n: duration, "F1": f1}
+
+    def slowdown(case):
+        (order, head), start = case
+        sequence = jobs[start:start + 1024]
+        score = orders[order]
+        ranks = sorted(range(1024), key=lambda i: (score(*sequence[i]), i)) if score else range(1024)
+        priority = {i: 1024 - rank for rank, i in enumerate(ranks)}
+        name = f"{order}-{head}-{start}"
+        rows = "".join(f"{i},{s - sequence[0][0]},{d},{n},all,{priority[i]},{max(d, 1)}\n" for i, (s, d, n) in enumerate(sequence))
+        trace = run.write(f"{name}.csv", "job_id,submit_s,duration_s,gpus,tenant,priority,estimate_s\n" + rows)
+        if score is None:
+            policy = {"strict": "fifo", "easy": "easy"}[head]
+            return run.replay(name, "--nodes", "256x1", "--trace", trace, "--policy", policy)["slowdown"]["mean"]
+        scenario = run.write(f"{name}.json", json.dumps({
+            "format": "allot-scenario/1", "policy": {"preset": "standard", "reservations": 1},
+            "quotas": [{"name": "all", "nominal": {"gpu": 256}, "order": "priority", "preempt": {"within": "never"},
+                        "head": {"strict": "strict", "easy": "reserve"}[head]}]}))
+        return run.replay(name, scenario, "--trace", trace)["slowdown"]["mean"]
+
+    cases = [(case, start) for case in published for start in starts]
+    ours = dict(zip(cases, each(slowdown, cases)))
+    return [Figure(f"{order}, {'no backfill' if head == 'strict' else 'EASY'}", figure,
+                   mean(ours[(order, head), start] for start in starts)) for (order, head), figure in published.items()]
+
+
+def rlscheduler_fcfs(run):
+    return rlscheduler(run, {("FCFS", "strict"): "7273.77"})
+
+
+def rlscheduler_orders(run):
+    """Theirs keeps to the job that it has chosen until that fits, whatever comes, and backfills only what ends before."""
+    return rlscheduler(run, {("FCFS", "easy"): "235.82", ("SJF", "strict"): "277.35", ("F1", "strict"): "258.37",
+                             ("SJF", "easy"): "73.31", ("F1", "easy"): "75.07"})
+
+
+Result = collections.namedtuple("Result", "name paper what run")
+rates = "needs rates of progress"
+results = [
+    Result("fgd", "FGD, ATC '23", "GPUs that six placements allocate, %, means over ten seeds", fgd),
+    Result("easy", "EASY on KTH", "starts of 10,000 jobs", easy),
+    Result("helios", "Helios, SC '21, on philly128", "completion and queueing of FIFO and SJF", helios),
+    Result("helios-srtf", "Helios, SC '21", "SRTF with restarts", "needs a preemptive order by the work that is left"),
+    Result("helios-qssf", "Helios, SC '21", "queueing by virtual cluster", "its list of Philly's jobs by virtual cluster was not at hand"),
+    Result("kai", "KAI Scheduler", "division of the surplus by weight", kai_division),
+    Result("kai-time", "KAI Scheduler", "shares by past use, two queues", kai_time),
+    Result("runai", "Run:ai", "over-quota demonstration", runai),
+    Result("gavel-levels", "Gavel, OSDI '20, figure 11", "multi-level fairness", gavel_levels),
+    Result("gavel", "Gavel, OSDI '20, figures 8 to 10", "LAS and makespan on three GPU models", rates),
+    Result("kueue", "Kueue, baseline", "15,000 workloads; theirs are bound by the API server", kueue),
+    Result("kueue-large", "Kueue, large-scale", "60,000 workloads in 2,000 queues, beside the bounds of its test", kueue_large),
+    Result("kueue-tas", "Kueue, topology-aware", "1,050 workloads on 640 nodes", kueue_tas),
+    Result("rlscheduler", "RLScheduler, SC '20, Lublin-1", "bounded slowdown of ten sequences of 1,024 jobs, FCFS",
+           rlscheduler_fcfs),
+    Result("rlscheduler-orders", "RLScheduler, SC '20, Lublin-1",
+           "the same, other orders; theirs keeps to the job that it has chosen until that fits", rlscheduler_orders),
+    Result("rlscheduler-wfp", "RLScheduler, SC '20", "WFP3, UNICEP and RL", "needs an order that changes while jobs wait, and a trained model"),
+    Result("rlscheduler-2", "RLScheduler, SC '20, Lublin-2", "the same", "its trace, lublin_256_new2 of the same repository, was not at hand"),
+    Result("tiresias", "Tiresias, NSDI '19", "two-dimensional LAS, Gittins", rates),
+    Result("muri", "Muri, SIGCOMM '22", "SRTF, SRSF, Tiresias, Themis; interleaving", rates),
+    Result("shockwave", "Shockwave, NSDI '23", "makespan and finish-time fairness", rates + ": batch sizes change while jobs run"),
+    Result("hived", "HiveD, OSDI '20", "34 cases of virtual clusters", "needs cells of a topology that quotas own"),
+    Result("pollux", "Pollux, OSDI '21; Sia, SOSP '23", "elastic jobs", rates + ": speed by the number of GPUs"),
+    Result("pai", "PAI simulator", "20,000 jobs on 6,500 GPUs", "its list of jobs was not at hand"),
+]
+
+
+# --- How they compare
+
+
+def decimals(text):
+    return len(text.partition(".")[2])
+
+
+def is_equal(figure):
+    return f"{figure.ours:.{decimals(figure.published)}f}" == f"{float(figure.published):.{decimals(figure.published)}f}"
+
+
+def difference(figure):
+    published = float(figure.published)
+    return (figure.ours - published) / published if published else math.inf * (figure.ours != 0)
+
+
+def verdict(figures):
+    if all(map(is_equal, figures)):
+        return "equal"
+    if all(f.label.endswith("at most") for f in figures):
+        return "within the bounds" if all(f.ours <= float(f.published) for f in figures) else "other"
+    most = max(abs(difference(f)) for f in figures)
+    if most <= 0.1:
+        return f"within {math.ceil(most * 1000) / 10:g} %"
+    order = sorted(range(len(figures)), key=lambda i: float(figures[i].published))
+    ours = [figures[i].ours for i in order]
+    return "shape" if len(figures) > 2 and all(a <= b for a, b in zip(ours, ours[1:])) else "other"
+
+
+def shown(value):
+    return f"{value:,.0f}" if abs(value) >= 10000 else f"{value:.4g}" if abs(value) < 1000 else f"{value:.1f}"
+
+
+def table(figures):
+    rows = [("", "published", "here", "")] + [
+        (f.label, f.published, shown(f.ours), "equal" if is_equal(f) else f"{difference(f):+.1%}") for f in figures]
+    width = [max(len(row[i]) for row in rows) for i in range(4)]
+    return "\n".join(f"  {row[0]:<{width[0]}}  {row[1]:>{width[1]}}  {row[2]:>{width[2]}}  {row[3]:>{width[3]}}" for row in rows)
+
+
+def chart(title, figures):
+    """Pairs of bars, each pair on a scale of its own: the figures of one result are in several units."""
+    left, width, line = 230, 420, 34
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + width + 110}" height="{line * len(figures) + 60}" '
+             f'font-family="sans-serif" font-size="12"><text x="8" y="20" font-size="14">{html.escape(title)}</text>'
+             '<rect x="8" y="30" width="10" height="10" fill="#0072B2"/><text x="22" y="39">published</text>'
+             '<rect x="98" y="30" width="10" height="10" fill="#E69F00"/><text x="112" y="39">here</text>']
+    for i, figure in enumerate(figures):
+        top = 52 + i * line
+        most = max(float(figure.published), figure.ours, 1e-9)
+        parts.append(f'<text x="{left - 6}" y="{top + 17}" text-anchor="end">{html.escape(figure.label)}</text>')
+        for at, value, colour in ((0, float(figure.published), "#0072B2"), (13, figure.ours, "#E69F00")):
+            long = max(0.0, value) / most * width
+            parts.append(f'<rect x="{left}" y="{top + at}" width="{long:.1f}" height="11" fill="{colour}"/>'
+                         f'<text x="{left + long + 4:.1f}" y="{top + at + 10}" font-size="10">{shown(value)}</text>')
+    return "\n".join(parts) + "</svg>\n"
+
+
+def write_readme(rows):
+    path = root / "bench/lab/README.md"
+    text = path.read_text()
+    start, end = "<!-- published -->\n", "<!-- end published -->"
+    if text.count(start) != 1 or text.count(end) != 1:
+        sys.exit(f"{path}: expected one pair of {start.strip()} and {end.strip()}")
+    lines = ["| name | published | what | here |", "|---|---|---|---|"] + ["| " + " | ".join(row) + " |" for row in rows]
+    before, rest = text.split(start)
+    path.write_text(before + start + "\n".join(lines) + "\n" + end + rest.split(end)[1])
+
+
+def main():
+    if sys.argv[1:] == ["--list"]:
+        return print("\n".join(r.name for r in results))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("out", type=pathlib.Path)
+    parser.add_argument("--traces", type=pathlib.Path)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    given = parser.parse_intermixed_args()
+    known = [r.name for r in results]
+    if unknown := [name for name in given.names if name not in known]:
+        sys.exit(f"there is no result {', '.join(unknown)} (expected {', '.join(known)})")
+    if given.write and given.names:
+        sys.exit("--write writes the whole table: it takes no NAME")
+    program = pathlib.Path(given.program).resolve()
+    rows = []
+    for result in results:
+        if given.names and result.name not in given.names:
+            continue
+        print(f"\n{result.name}: {result.paper}, {result.what}")
+        out = given.out / result.name
+        try:
+            if isinstance(result.run, str):
+                raise Missing(result.run)
+            figures = result.run(Run(program, out, given.traces))
+        except Missing as why:
+            print(f"  not run: {why}")
+            rows.append((f"`{result.name}`", result.paper, result.what, f"not run: {why}"))
+            continue
+        out.mkdir(parents=True, exist_ok=True)
+        compared = verdict(figures)
+        print(f"{table(figures)}\n  {compared}")
+        with open(out / "figures.csv", "w", newline="") as file:
+            csv.writer(file).writerows([("figure", "published", "here"), *((f.label, f.published, f"{f.ours:.6g}") for f in figures)])
+        (out / "chart.svg").write_text(chart(f"{result.paper}: {result.what}", figures))
+        few = figures if len(figures) <= 6 else []
+        told = "; ".join(f"{f.label} {shown(f.ours)} ({f.published})" for f in few)
+        if not few:
+            off = [abs(difference(f)) for f in figures]
+            told = f"{len(figures)} figures, {sum(map(is_equal, figures))} equal, {mean(off):.2%} off on average"
+        rows.append((f"`{result.name}`", result.paper, result.what, f"**{compared}**: {told}"))
+    if given.write:
+        write_readme(rows)
+
+
+main()
