@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "governor/src/snapshot_text.hpp"
 
+#include "governor/src/log.hpp"
+
 #include <allot/core/text.hpp>
 #include <allot/lab/printable.hpp>
 
@@ -10,6 +12,13 @@
 #include <utility>
 
 namespace allot_governor {
+
+namespace {
+
+constexpr std::string_view start_begins = "; it starts at ";
+constexpr std::string_view start_ends = " at the latest";
+
+}  // namespace
 
 std::vector<tree_line> tree_order(const snapshot& s) {
   const std::size_t count = s.quotas.size();
@@ -91,7 +100,14 @@ std::string span_text(milliseconds span) {
   return tenths(86'400) + " d";
 }
 
+std::string start_clause(milliseconds at) {
+  return std::string{start_begins} + time_text(at) + std::string{start_ends};
+}
+
 std::string reason_text(const snapshot& s, const snapshot::job& j) {
+  const std::size_t start = j.reason.rfind(start_begins);
+  if (j.latest_start && start != std::string::npos && j.reason.ends_with(start_ends))
+    return j.reason.substr(0, start);
   if (j.phase != job_phase::released || j.host_reason.empty()) return j.reason;
   return std::string{s.words.host} + " does not start it: " + j.host_reason;
 }

@@ -39,7 +39,10 @@ struct tree_line {
 /// A span in a suitable unit: "45 s", "12 min", "3.4 h", "2.5 d". Clocks step: a negative one is "0 s".
 [[nodiscard]] std::string span_text(milliseconds span);
 
-/// Why it waits; of one that is released, why the host does not start it.
+/// The end of a reason: "; it starts at TIME at the latest".
+[[nodiscard]] std::string start_clause(milliseconds at);
+/// Why it waits, without when it starts if that is told elsewhere; of one that is released, why the host does
+/// not start it.
 [[nodiscard]] std::string reason_text(const snapshot& s, const snapshot::job& j);
 
 /// The listed jobs of a phase.

@@ -65,8 +65,34 @@ void state_files::show(const snapshot& s, const std::string& page, const std::st
   put(directory_ + "/status.txt" + suffix, status_text(s));
   put(directory_ + "/status.json" + suffix, status_json(s));
   // One that only observes does not speak for one that acts.
-  if (!page.empty() && !s.observes) put(page, page_of(s));
+  if (!page.empty() && !s.observes) {
+    remember(s);
+    constexpr unsigned refresh_s = 5;
+    put(page, page_of(s, refresh_s, *past_));
+  }
   if (!metrics.empty() && !s.observes) put(metrics, metrics_of(s));
+}
+
+void state_files::remember(const snapshot& s) {
+  constexpr std::int64_t history_ms = 60'000;
+  if (!past_ || past_of_ != s.cluster) {
+    std::ifstream in{history_, std::ios::binary};
+    past_ = parse_history({std::istreambuf_iterator<char>{in}, {}}, s.cluster).value_or(history{});
+    past_of_ = s.cluster;
+    past_written_at_ = shown_at_;
+  }
+  past_->add(s);
+  // A crash costs a minute of it.
+  if (shown_at_ - past_written_at_ >= history_ms) write_history();
+}
+
+void state_files::write_history() {
+  put(history_, history_text(*past_, past_of_));
+  past_written_at_ = shown_at_;
+}
+
+state_files::~state_files() {
+  if (past_) write_history();
 }
 
 void state_files::complain(decision_log& log) {

@@ -60,7 +60,7 @@ std::string why_text(const snapshot& s, std::string_view id) {
   if (j.ends != 0) line("ends by", time_text(j.ends));
   if (j.before) line("before it", std::to_string(*j.before) + " in its quota");
   if (j.latest_start) line("starts by", time_text(*j.latest_start));
-  line("why", j.reason);
+  line("why", j.phase == job_phase::released ? j.reason : reason_text(s, j));
   if (!j.beneficiary.empty()) line("makes room", "for " + j.beneficiary);
   line(std::string{s.words.host} + " says", j.host_reason);
   std::string nodes;

@@ -2,6 +2,7 @@
 #include "governor/src/waiting_text.hpp"
 
 #include "governor/src/log.hpp"
+#include "governor/src/snapshot_text.hpp"
 
 #include <cstddef>
 #include <string_view>
@@ -33,7 +34,7 @@ std::string waiting_text(engine& of, const job_name& job, allot::addressee whom,
   const auto p = of.reservation_of(job);
   if (!p || p->start == allot::without_end) return text;
   if (p->gathers_since) return text + "; it gathers what becomes free until " + time_text(p->start);
-  if (p->start > now) return text + "; it starts at " + time_text(p->start) + " at the latest";
+  if (p->start > now) return text + start_clause(p->start);
   return text + "; it starts as soon as a job has ended that runs longer than expected";
 }
 

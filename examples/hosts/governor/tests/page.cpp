@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "governor/src/page.hpp"
 
+#include "governor/src/snapshot_text.hpp"
+#include "governor/src/status.hpp"
 #include "snapshots.hpp"
 
 #include <allot/lab/printable.hpp>
@@ -62,6 +64,8 @@ TEST_CASE("page: whatever users call things, a browser sees the same markup") {
   std::mt19937_64 random{20};
   for (int i = 0; i < 300; ++i) names.push_back(test::random_text(random));
   for (const std::string& name : names) {
+    // Who has no name is no link.
+    if (name.empty()) continue;
     CAPTURE(name.substr(0, 40));
     const std::string page = page_of(test::sample(name));
     REQUIRE(structure_of(page) == expected);
@@ -74,19 +78,85 @@ TEST_CASE("page: whatever users call things, a browser sees the same markup") {
   }
 }
 
-TEST_CASE("page: it refreshes itself, needs no network and runs no script") {
+TEST_CASE("page: it refreshes itself, needs no network and runs no script but its own") {
   const std::string page = page_of(test::sample("lab"), 3);
   CHECK(contains(page, "<meta http-equiv=refresh content=3>"));
   CHECK(contains(page, "default-src 'none'"));
   CHECK(contains(page, "<meta name=viewport"));
+  CHECK(contains(page, "<html lang=en data-refresh=3>"));
+  CHECK(contains(page, "script-src 'sha256-"));
   CHECK_FALSE(contains(page_of(test::sample("lab"), 0), "http-equiv=refresh"));
-  const std::set<std::string> forbidden{"script", "link", "img", "iframe", "object", "embed", "form"};
+  CHECK_FALSE(contains(page_of(test::sample("lab"), 0), "<script"));
+  std::size_t scripts = 0;
+  const std::set<std::string> forbidden{"link", "img", "iframe", "object", "embed", "form"};
   for (const std::string& tag : structure_of(page)) {
     CHECK(forbidden.count(tag.substr(0, tag.find(' '))) == 0);
+    if (tag.starts_with("script")) ++scripts;
     CHECK_FALSE(contains(tag, " on"));
-    CHECK_FALSE(contains(tag, " href"));
     CHECK_FALSE(contains(tag, " src"));
   }
+  CHECK(scripts == 1);
+  // Links lead to the page itself.
+  std::size_t links = 0;
+  for (std::size_t at = 0; (at = page.find("href=", at)) != std::string::npos; ++at, ++links)
+    CHECK(page.substr(at + 5, 1) == "#");
+  CHECK(links > 5);
+}
+
+TEST_CASE("page: the jobs of one quota, with those below it, or of one user can be picked out") {
+  snapshot s = test::sample("lab");
+  s.jobs[0].quota = 0;
+  s.jobs[0].user = "ana";
+  s.jobs[4].quota = 1;
+  s.jobs[4].user = "ben <b>";
+  const std::string page = page_of(s);
+  const auto row_of = [&](const std::string& job) {
+    const std::size_t at = page.find("<td>" + job + " <small>");
+    return page.substr(page.rfind("<tr", at), at - page.rfind("<tr", at));
+  };
+  CHECK(row_of("100") == "<tr class=\"j k0 w0\">");
+  CHECK(row_of("104") == "<tr class=\"j k1 w2\">");
+  CHECK(contains(page, "#k1:target~main .j:not(.k1){display:none}"));
+  // The third is above both.
+  CHECK(contains(page, "#k2:target~main .j:not(.k2,.k0,.k1){display:none}"));
+  CHECK(contains(page, "<p class=only id=w2>Only jobs of user ben &lt;b&gt;: <a href=#all>show all</a></p>"));
+  CHECK(contains(page, "<td><a href=#w2>ben &lt;b&gt;</a>"));
+  CHECK(contains(page, "<a href=#k1>lab/b</a>"));
+}
+
+TEST_CASE("page: the table of nodes begins with those that need somebody") {
+  const std::string page = page_of(test::sample("lab"));
+  CHECK(contains(page, "<h2>Nodes (3, 1 down, 1 drained, 1 up)</h2>"));
+  const std::size_t table = page.find("<th>node<th>state");
+  REQUIRE(table != std::string::npos);
+  const std::size_t down = page.find("<td>n2<td class=state>down", table);
+  const std::size_t up = page.find("<td>n1<td>up<td class=n>7 of 8", table);
+  CHECK(down != std::string::npos);
+  CHECK(down < up);
+  CHECK(up != std::string::npos);
+}
+
+TEST_CASE("page: a latest start is told once") {
+  snapshot s = test::sample("lab");
+  s.jobs[0].reason = "all of b is in use" + start_clause(*s.jobs[0].latest_start);
+  const std::string page = page_of(s);
+  CHECK(contains(page, "all of b is in use\n"));
+  CHECK_FALSE(contains(page, "it starts at"));
+  CHECK_FALSE(contains(status_text(s), "it starts at"));
+  s.jobs[0].latest_start.reset();
+  CHECK(contains(page_of(s), "it starts at"));
+}
+
+TEST_CASE("page: the last decisions are not hidden by nodes that come and go") {
+  snapshot s = test::sample("lab");
+  s.log = {"2026-11-23T21:14:05 release job=104"};
+  for (int i = 0; i < 40; ++i)
+    s.log.push_back("2026-11-23T21:14:06 node node=n" + std::to_string(i) + " state=up");
+  const std::string page = page_of(s);
+  CHECK(contains(page, "release job=104"));
+  CHECK_FALSE(contains(page, "node=n7"));
+  s.log.erase(s.log.begin());
+  CHECK_FALSE(contains(page_of(s), "Last decisions"));
 }
 
 TEST_CASE("page: bars of what a quota uses, lends and borrows") {
