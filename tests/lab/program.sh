@@ -30,7 +30,30 @@ expect 0 '*surplus *weight *queue_order *fair_tree *victim_order *guard *placeme
 expect 2 '' '*subcommand*'
 expect 2 '' '*SCENARIO*' decide
 expect 2 '' '*--rounds*' decide --rounds 0 -
-expect 2 '' '*' frobnicate
+expect 2 '' 'There is no command "frobnicate"*--help*' frobnicate
+
+# Help is for terminals of 80 columns. (± takes two bytes.)
+for command in '' check decide explain draw replay sweep compare import generate fill policies; do
+  # shellcheck disable=SC2086
+  "$allot" $command --help | sed 's/±/+/g; s/~/-/g' >help
+  grep -q . help || fail "allot $command --help says nothing"
+  while read -r line; do fail "allot $command --help is wider than 80 columns: $line"; done < <(awk 'length > 80' help)
+done
+# Examples are what a shell takes: one that goes on in the next line is the same command.
+example=$("$allot" import --help | sed -n '/ SLURM_TIME_FORMAT=%s sacct -aDP --format/,/|$/p')
+[[ $(bash -c "set -- ${example//|/}"'; printf "<%s>" "$@"') == *'<sacct><-aDP><--format=JobID,User,'*',AllocTRES,State>' ]] ||
+  fail "the example of sacct: $example"
+
+# Colours are for terminals that show them, and for nobody who says NO_COLOR.
+if command -v script >/dev/null; then
+  on_terminal() { script -qec "$1" /dev/null </dev/null; }
+  esc=$'\x1b'
+  [[ $(TERM=xterm on_terminal "$allot --help") == *"$esc[1m"* ]] || fail "no colour on a terminal"
+  [[ $(TERM=xterm on_terminal "$allot check missing.json") == "$esc[31m"* ]] || fail "no colour of a problem"
+  [[ $(TERM=xterm NO_COLOR=1 on_terminal "$allot --help") != *"$esc"* ]] || fail "colour in spite of NO_COLOR"
+  [[ $(TERM=dumb on_terminal "$allot --help") != *"$esc"* ]] || fail "colour on a dumb terminal"
+fi
+[[ $(TERM=xterm "$allot" --help) != *$'\x1b'* ]] || fail "colour in a pipe"
 
 # The files that help names are there. (A program that was built elsewhere finds none, and names them as in the sources.)
 if [[ $(readlink -f "$allot") == "$(readlink -f "$sources")"/* ]]; then
@@ -46,7 +69,7 @@ if [[ $(readlink -f "$allot") == "$(readlink -f "$sources")"/* ]]; then
 fi
 
 # Suggestions for a misspelt word.
-expect 2 '' '*replai: did you mean replay\?*' replai "$scenarios/three_teams.json"
+expect 2 '' 'replai: did you mean replay\?*There is no command "replai"*' replai "$scenarios/three_teams.json"
 expect 2 '' '*--polcy: did you mean --policy\?*' decide --polcy fifo "$scenarios/three_teams.json"
 expect 2 '' '*--polcy: did you mean --policy\?*' replay --polcy=fifo --out never
 expect 2 '' '*--hlep: did you mean --help\?*' replay --hlep

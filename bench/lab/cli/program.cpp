@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 // The command line of the program `allot`: one function for each command.
 #include "lab/cli/guide.hpp"
+#include "lab/cli/help_format.hpp"
 #include "lab/decide/check.hpp"
 #include "lab/decide/decide.hpp"
 #include "lab/decide/explain_job.hpp"
 #include "lab/import/import.hpp"
+#include "lab/io/colours.hpp"
 #include "lab/io/files.hpp"
 #include "lab/io/json_reader.hpp"
 #include "lab/io/terminal.hpp"
@@ -25,7 +27,6 @@
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -294,7 +295,7 @@ struct command_line {
     add_measuring(*replay_, replay_options_.measured);
     replay_->footer(
         "An interrupt ends it too; what has happened until then is written and marked in summary.json, and "
-        "the\n"
+        "the "
         "exit status is 128 + the signal's number (130 of Ctrl-C). A second one ends it at once, without "
         "files.\n"
         "Examples:  allot replay bench/lab/scenarios/two_weeks_lending.json --trace jobs.csv --out "
@@ -319,7 +320,7 @@ struct command_line {
         ->check(CLI::IsMember({"text", "markdown"}))
         ->capture_default_str();
     sweep_->footer(
-        "It can be interrupted; the same command goes on where it was, and runs what failed again. The exit\n"
+        "It can be interrupted; the same command goes on where it was, and runs what failed again. The exit "
         "status is 3 when a point failed or was stopped by a guard: results.csv says why.\n"
         "Examples:  allot sweep bench/lab/experiments/generated_mix.json --out sweeps/mix\n"
         "           allot sweep experiment.json --out part-$SLURM_ARRAY_TASK_ID --shard "
@@ -332,7 +333,7 @@ struct command_line {
     compare_
         ->add_option(
             "RUNS", c.runs,
-            "directories of replays (or their summary.json), of sweeps, or with several replays of one\n"
+            "directories of replays (or their summary.json), of sweeps, or with several replays of one "
             "configuration below them")
         ->required()
         ->expected(1, 256);
@@ -392,10 +393,10 @@ struct command_line {
         ->add_option(
             "--map", i.map,
             "csv: KEY=COLUMN or KEY=COLUMN:UNIT, separated by commas. Keys are the columns of a trace "
-            "(job_id,\nsubmit_s, duration_s, gpus, tenant, estimate_s, ...) and gpus_per_pod, start_s and "
-            "end_s; a column that has\nthe name of a key is that key. Units: times ms, s, m, h, d or a "
-            "multiple as 40ms; spans also clock\n(1-02:30:00); points in time also date, unix, unix_ms or "
-            "a format as %d.%m.%Y %H:%M; gpus: gpus, percent,\nmilli; cpu_milli: milli, cores; memory_mib: "
+            "(job_id, submit_s, duration_s, gpus, tenant, estimate_s, ...) and gpus_per_pod, start_s and "
+            "end_s; a column that has the name of a key is that key. Units: times ms, s, m, h, d or a "
+            "multiple as 40ms; spans also clock (1-02:30:00); points in time also date, unix, unix_ms or "
+            "a format as %d.%m.%Y %H:%M; gpus: gpus, percent, milli; cpu_milli: milli, cores; memory_mib: "
             "mib, gib, kib, tib, bytes, kb, mb, gb")
         ->delimiter(',');
     import_
@@ -419,7 +420,7 @@ struct command_line {
     import_->add_option(
         "--time-format", i.time_format,
         "sacct: how times are written (SLURM_TIME_FORMAT), unless standard or seconds since "
-        "1970: a format\nas %d/%m/%y %H:%M, or relative:2026-03-01, the day on which it was printed");
+        "1970: a format as %d/%m/%y %H:%M, or relative:2026-03-01, the day on which it was printed");
     import_->add_option("--shards", i.shards, "sacct: how many gres/shard are a GPU")
         ->check(whole_number(1, any_count));
     import_->add_option("--mps", i.mps, "sacct: how many gres/mps are a GPU")
@@ -434,7 +435,7 @@ struct command_line {
         ->add_option(
             "--quota-check-strategy", i.quota_check_strategy,
             "kueue: what is done with requests that a ClusterQueue does not cover, as its configuration "
-            "says\n(BlockUndeclared)")
+            "says (BlockUndeclared)")
         ->check(CLI::IsMember({"BlockUndeclared", "IgnoreUndeclared"}));
     import_->footer(
         "Examples:  allot import csv log.csv --map "
@@ -504,7 +505,7 @@ struct command_line {
         ->required();
     fill_
         ->add_option("--policy", f.policy,
-                     "random, best_fit (of CPU and GPUs), worst_fit, first_fit, dot_product, gpu_packing,\n"
+                     "random, best_fit (of CPU and GPUs), worst_fit, first_fit, dot_product, gpu_packing, "
                      "gpu_clustering or fgd")
         ->capture_default_str();
     fill_
@@ -578,30 +579,40 @@ struct command_line {
   return all;
 }
 
-/// What was probably meant by a command or an option that does not exist, for each of them; empty if there is
-/// nothing similar.
+/// A command that there is not, and what was probably meant; empty if there is that command, or none is
+/// given.
+[[nodiscard]] std::string unknown_command(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || *argv[1] == '-') return {};
+  const std::string given = argv[1];
+  std::vector<std::string> known;
+  for (const CLI::App* const sub : app.get_subcommands({})) {
+    if (sub->check_name(given)) return {};
+    known.push_back(sub->get_name());
+  }
+  const std::string_view meant = lab::nearest(given, {known.begin(), known.end()});
+  std::string text = meant.empty() ? "" : given + ": did you mean " + std::string{meant} + "?\n";
+  return text + "There is no command \"" + lab::shortened(given, 40) +
+         "\": run with --help for those that there are.\n";
+}
+
+/// What was probably meant by each option that does not exist; empty if there is nothing similar.
 [[nodiscard]] std::string what_was_meant(const CLI::App& app, int argc, char** argv) {
   std::string text;
-  const auto suggest = [&text](const std::string& given, const std::vector<std::string>& known) {
-    const std::string_view meant = lab::nearest(given, {known.begin(), known.end()});
-    if (!meant.empty()) text.append(given).append(": did you mean ").append(meant).append("?\n");
-  };
   const CLI::App* command = &app;
   for (int i = 1; i < argc && std::string_view{argv[i]} != "--"; ++i) {
     const std::string given = std::string{argv[i]}.substr(0, std::string_view{argv[i]}.find('='));
-    std::vector<std::string> known;
-    if (given.size() > 2 && given.substr(0, 2) == "--") {
-      for (const CLI::Option* const option : command->get_options())
-        known.push_back("--" + option->get_single_name());
-      if (command->get_option_no_throw(given) == nullptr) suggest(given, known);
-    } else if (command == &app && given.substr(0, 1) != "-") {
+    if (command == &app) {
       for (const CLI::App* const sub : app.get_subcommands({})) {
-        known.push_back(sub->get_name());
         if (sub->check_name(given)) command = sub;
       }
-      if (command == &app) suggest(given, known);
-      if (command == &app) break;
     }
+    if (given.size() <= 2 || given.substr(0, 2) != "--" || command->get_option_no_throw(given) != nullptr)
+      continue;
+    std::vector<std::string> known;
+    for (const CLI::Option* const option : command->get_options())
+      known.push_back("--" + option->get_single_name());
+    const std::string_view meant = lab::nearest(given, {known.begin(), known.end()});
+    if (!meant.empty()) text.append(given).append(": did you mean ").append(meant).append("?\n");
   }
   return text;
 }
@@ -621,6 +632,7 @@ int allot::lab::run_program(int argc, char** argv) {
   keep_standard_descriptors();
   try {
     CLI::App app{"allot: quotas, lending and preemption on GPU clusters, tried out", "allot"};
+    app.formatter(std::make_shared<lab::help_formatter>(lab::shows_colours(STDOUT_FILENO)));
     const command_line line{app};
     try {
       app.parse(arguments_of(argc, argv));
@@ -628,8 +640,9 @@ int allot::lab::run_program(int argc, char** argv) {
       std::ostringstream help;
       std::ostringstream problem;
       const bool is_help = app.exit(e, help, problem) == 0;
-      if (!is_help) problem << what_was_meant(app, argc, argv);
-      lab::print_error(problem.str());
+      const std::string unknown = is_help ? std::string{} : unknown_command(app, argc, argv);
+      const std::string meant = is_help ? std::string{} : what_was_meant(app, argc, argv);
+      lab::print_error(unknown.empty() ? meant + problem.str() : unknown);
       return lab::print_result(help.str(), "the help") && is_help ? 0 : lab::bad_input_status;
     }
     return line.run();

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/io/terminal.hpp"
 
+#include "lab/io/colours.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 namespace allot {
@@ -65,6 +71,22 @@ void append_escaped(std::string& to, char kind, std::uint32_t code, int digits) 
   return shown;
 }
 
+/// "note:" in yellow, anything else up to its colon in red.
+[[nodiscard]] std::string with_colours(std::string_view lines) {
+  std::string coloured;
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, std::min(lines.find('\n'), lines.size() - 1) + 1);
+    lines.remove_prefix(line.size());
+    const std::size_t colon = line.starts_with(' ') ? std::string_view::npos : line.find(": ");
+    if (colon != std::string_view::npos) {
+      coloured.append(line.starts_with("note:") ? "\x1b[33m" : "\x1b[31m").append(line.substr(0, colon + 1));
+      coloured.append("\x1b[0m");
+    }
+    coloured.append(line.substr(colon == std::string_view::npos ? 0 : colon + 1));
+  }
+  return coloured;
+}
+
 }  // namespace
 
 bool is_utf8(std::string_view text) noexcept {
@@ -100,8 +122,16 @@ std::string shortened(std::string_view text, std::size_t most) {
   return shown;
 }
 
+bool shows_colours(int descriptor) {
+  const auto is_set = [](const char* value) { return value != nullptr && *value != '\0'; };
+  const char* const kind = std::getenv("TERM");
+  return ::isatty(descriptor) == 1 && !is_set(std::getenv("NO_COLOR")) && is_set(kind) &&
+         std::string_view{kind} != "dumb";
+}
+
 void print_error(std::string_view text) {
-  const std::string shown = printable_lines(text);
+  std::string shown = printable_lines(text);
+  if (shows_colours(STDERR_FILENO)) shown = with_colours(shown);
   std::fwrite(shown.data(), 1, shown.size(), stderr);
 }
 
