@@ -46,7 +46,7 @@ void check_against_naive(random_source& random) {
     x.lend.assign(n, -1);
     for (std::size_t d = 0; d < dimensions; ++d) {
       x.nominal[d] = is_queue || random.one_in(3) ? random.between(0, 6) : 0;
-      if (of_users) x.nominal[d] = is_queue ? random.below(2) : random.between(4, 12);
+      if (of_users) x.nominal[d] = is_queue ? random.between(0, 1) : random.between(4, 12);
       if (x.parent < 0) continue;
       if (random.one_in(5)) x.borrow[d] = random.between(0, 4);
       if (random.one_in(5)) x.lend[d] = random.between(0, 4);
