@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSL-1.0
+// A whole preemptive cycle in 60 lines: all jobs are ranked, those that run, too; each in turn runs if there
+// is room without those that rank behind it, the last of which yield. Others pass a job for which there is
+// none.
+//
+// A rank is `rank(session, record)`, the least first. If it has `begin(session, jobs)`, it sees all of them
+// before; if it has `wakes_at(session, record)`, that says when the rank of a running job will change. Jobs
+// run with the pods that they need. O(jobs log jobs) an event, and a trial for each that waits: for studies,
+// not for a million jobs.
+#pragma once
+
+#include <allot/scheduler/placement.hpp>
+#include <allot/scheduler/policies.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+template <class Session, class Rank>
+class ranked_cycle {
+  using id = allot::job_id;
+  using record = typename Session::record;
+  Rank rank_;
+
+ public:
+  template <class Policies>
+  explicit ranked_cycle(const Policies& p) : rank_(p.rank) {}
+  void reset(Session&) {}
+
+  void run(Session& s) {
+    using key = decltype(rank_(s, std::declval<const record&>()));
+    std::vector<id> all;
+    const auto add = [&](id j) {
+      const record& r = s.jobs().at(j);
+      if (!r.facts.elastic && !r.is_early()) all.push_back(j);
+    };
+    for (const allot::quota_id x : s.tree().top_down()) {
+      s.jobs().for_each_waiting(x, add);
+      for (const auto& r : s.books().running().jobs_of(x)) add(r.id);
+    }
+    if constexpr (requires { rank_.begin(s, all); }) rank_.begin(s, all);
+    std::vector<std::pair<key, id>> order;
+    for (const id j : all) order.emplace_back(rank_(s, s.jobs().at(j)), j);
+    std::sort(order.begin(), order.end());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const record& r = s.jobs().at(order[i].second);
+      if (r.state != allot::job_state::pending) continue;
+      std::vector<id> behind;
+      for (std::size_t k = order.size(); k-- > i + 1;) {
+        if (s.jobs().state(order[k].second) == allot::job_state::running) behind.push_back(order[k].second);
+      }
+      const std::optional<std::vector<id>> victims = who_yields(s, r, behind);
+      if (!victims) continue;
+      for (const id v : *victims) s.evict(v, r.facts.id, allot::relation::same_quota);
+      const auto place = s.books().places.place(r.pod_request);
+      victims->empty() ? s.admit(r.facts.id, *place) : s.nominate(r.facts.id, *place);
+    }
+  }
+  [[nodiscard]] std::optional<allot::instant> wakes_at([[maybe_unused]] const Session& s) const {
+    std::optional<allot::instant> first;
+    if constexpr (requires(const record& r) { rank_.wakes_at(s, r); }) {
+      for (const allot::quota_id x : s.tree().top_down()) {
+        for (const auto& r : s.books().running().jobs_of(x)) {
+          const std::optional<allot::instant> at = rank_.wakes_at(s, s.jobs().at(r.id));
+          if (at && (!first || *at < *first)) first = at;
+        }
+      }
+    }
+    return first;
+  }
+
+ private:
+  /// The first of those behind that make room for the job, less those without which there is room as well.
+  [[nodiscard]] static std::optional<std::vector<id>> who_yields(Session& s, const record& r,
+                                                                 const std::vector<id>& behind) {
+    auto& ledger = s.books().assumed();
+    auto& places = s.books().places;
+    auto as_placed = places.save();
+    const auto as_charged = ledger.save();
+    const auto fits = [&] {
+      return ledger.fits(r.facts.quota, r.facts.request, r.facts.in) &&
+             allot::could_place(places, r.pod_request);
+    };
+    std::vector<id> gone;
+    bool has_room = fits();
+    for (std::size_t k = 0; !has_room && k < behind.size(); has_room = fits(), ++k) {
+      const record& v = s.jobs().at(behind[k]);
+      places.vacate(v.where);
+      ledger.release(v.facts.quota, v.facts.request, v.facts.in);
+      gone.push_back(behind[k]);
+    }
+    for (std::size_t k = gone.size(); has_room && k-- > 0;) {
+      const record& v = s.jobs().at(gone[k]);
+      places.reoccupy(v.where);
+      ledger.charge(v.facts.quota, v.facts.request, v.facts.in);
+      if (fits()) {
+        gone.erase(gone.begin() + static_cast<std::ptrdiff_t>(k));
+        continue;
+      }
+      places.vacate(v.where);
+      ledger.release(v.facts.quota, v.facts.request, v.facts.in);
+    }
+    ledger.rollback(as_charged);
+    places.rollback(std::move(as_placed));
+    return has_room ? std::optional{std::move(gone)} : std::nullopt;
+  }
+};
+
+/// Policies of such a cycle, on one queue without quotas as `fifo` has it.
+template <class Rank>
+struct ranked_policies {
+  template <class Session>
+  using cycle = ranked_cycle<Session, Rank>;
+  allot::by_settings jobs{};
+  allot::capacity_kind not_preemptible = allot::capacity_kind::any;
+  Rank rank{};
+};
