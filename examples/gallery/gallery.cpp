@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Policies of the field, each a header, on worlds that are small enough to follow by hand.
+#include <allot/gpu/cluster.hpp>
+#include <allot/lab/simulators.hpp>
+#include <allot/quota/builder.hpp>
+#include <allot/sim/observers.hpp>
+
+#include <fmt/core.h>
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gavel.hpp"
+#include "gittins.hpp"
+#include "qssf.hpp"
+#include "srtf.hpp"
+#include "themis.hpp"
+#include "tiresias.hpp"
+
+namespace {
+
+using allot::sim::second;
+
+/// In seconds.
+struct given {
+  std::int64_t submit = 0;
+  std::int64_t duration = 0;
+  std::int64_t gpus = 1;
+  std::int64_t estimate = 0;
+  std::int64_t restart = 0;
+};
+
+/// What becomes of the jobs A, B, C... on one node with so many GPUs; all work is saved.
+template <class Preset>
+void tell(const char* what, std::int64_t gpus, const std::vector<given>& all) {
+  std::vector<allot::sim::job<1>> jobs;
+  for (const given& g : all) {
+    allot::sim::job<1>& j = jobs.emplace_back();
+    j.quota = allot::quota_id{0};
+    j.request = allot::gpus(g.gpus);
+    j.pod_request.gpus = allot::gpus(g.gpus);
+    j.pod_request.total = true;
+    j.submit = g.submit * second;
+    j.duration = g.duration * second;
+    j.estimate = g.estimate * second;
+    j.restart = g.restart * second;
+    j.checkpoint = 0;
+  }
+  const auto nodes = allot::gpu::build_cluster({{.name = "n", .gpus = gpus}}).value();
+  auto sim =
+      allot::sim::simulator<1>::make(
+          {.quotas = allot::build_quota_tree<1>({{.name = "all", .nominal = allot::gpus(gpus)}}).value(),
+           .settings = {Preset::defaults()},
+           .where = allot::sim::places{nodes},
+           .jobs = jobs,
+           .capacity = allot::gpus(gpus)},
+          Preset{})
+          .value();
+  allot::sim::observers<1> nobody{};
+  if (!sim.run(nobody).empty()) return;
+  fmt::print("{}\n", what);
+  for (allot::sim::job_index j = 0; j < all.size(); ++j) {
+    const auto& h = sim.history(j);
+    fmt::print("  {} starts at {}, ends at {}{}\n", static_cast<char>('A' + j), h.first_start / second,
+               h.end / second, h.preemptions == 0 ? "" : fmt::format(", preempted {} times", h.preemptions));
+  }
+}
+
+/// Three of four jobs take ten minutes, the fourth a hundred.
+struct mostly_short : by_gittins_index {
+  static constexpr std::int64_t known[] = {600, 600, 600, 6'000};
+  mostly_short() { services = known; }
+};
+struct gittins_mostly_short : gittins {
+  using policies_type = ranked_policies<mostly_short>;
+};
+
+}  // namespace
+
+int main() {
+  tell<srtf>("SRTF: the shorter goes first, if it is shorter by more than a restart of 5 s", 1,
+             {{0, 100, 1, 0, 5}, {10, 20}, {20, 50}, {81, 87}});
+  tell<qssf>("QSSF: by predicted GPU time, right or wrong, blocked by its head", 2,
+             {{0, 10, 2, 10}, {0, 15, 1, 15}, {0, 1}, {0, 5, 1, 30}});
+  tell<tiresias>("Tiresias: who has had an hour of a GPU yields", 1, {{0, 7'200}, {600, 1'000}});
+  fmt::print("The Gittins index, of the services 1, 2 and 10\n");
+  for (const std::int64_t attained : {0, 1, 2}) {
+    const std::array<std::int64_t, 3> services{1, 2, 10};
+    const gittins_rank index = gittins_index(services, attained);
+    fmt::print("  of a job that has had {}: {}/{}\n", attained, static_cast<int>(index.count),
+               static_cast<int>(index.sum));
+  }
+  tell<gittins_mostly_short>("Gittins: who is likely to end soon goes on, who is not yields", 1,
+                             {{0, 6'000}, {300, 600}});
+  tell<themis>("Themis: when a lease of 20 minutes has ended, the worst off is next", 1,
+               {{0, 6'000}, {300, 600}, {0, 3'000}});
+  fmt::print("Water filling: 3 GPUs, jobs of 1, 1 and 4\n ");
+  std::array<filled, 3> jobs{{{1, 1}, {1, 1}, {4, 1}}};
+  fill(3, jobs);
+  for (const filled& j : jobs) fmt::print(" {}/{}", static_cast<int>(j.part), static_cast<int>(j.of));
+  fmt::print(" of the time\n");
+  tell<gavel_las>("Gavel, LAS: rounds of 6 minutes in turn", 1, {{0, 720}, {0, 720}});
+  tell<gavel_makespan>("Gavel, makespan: by what is left", 1, {{0, 1'440}, {0, 360}});
+}
