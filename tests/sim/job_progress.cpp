@@ -225,13 +225,13 @@ TEST_CASE("job_progress: with random speeds, agrees with a count of every millis
     for (int run = 0; run < 6; ++run) {
       auto pods = static_cast<std::uint32_t>(random.between(1, n));
       instant restart = random.between(0, 5);
-      allot::sim::speed speed = any_speed();
+      allot::sim::speed rate = any_speed();
       const std::int64_t lost_before = p.lost();
       // Of this run: restarts; and, in thousandths, what was held since work was saved.
       std::int64_t idle = 0;
       std::int64_t unsaved = 0;
       p.begin(now, pods, restart);
-      p.pace(now, speed, checkpoint);
+      p.pace(now, rate, checkpoint);
       for (bool runs = true; runs;) {
         const instant until = now + random.between(0, 15);
         bool is_done = done == work && restart == 0;
@@ -242,9 +242,9 @@ TEST_CASE("job_progress: with random speeds, agrees with a count of every millis
             idle += pods;
           } else {
             const std::int64_t before = done;
-            done = std::min<std::int64_t>(work, done + std::int64_t{pods} * speed);
+            done = std::min<std::int64_t>(work, done + std::int64_t{pods} * rate);
             unsaved += std::int64_t{pods} * 1000;
-            if (unit > 0 && done / unit != before / unit) unsaved = done % unit * 1000 / speed / 1000 * 1000;
+            if (unit > 0 && done / unit != before / unit) unsaved = done % unit * 1000 / rate / 1000 * 1000;
           }
           ++now;
           is_done = done == work && restart == 0;
@@ -262,7 +262,7 @@ TEST_CASE("job_progress: with random speeds, agrees with a count of every millis
         runs = !random.one_in(3);
         if (!runs) break;
         if (random.one_in(2)) p.resize(now, pods = static_cast<std::uint32_t>(random.between(1, n)));
-        if (random.one_in(2)) p.pace(now, speed = any_speed(), checkpoint);
+        if (random.one_in(2)) p.pace(now, rate = any_speed(), checkpoint);
       }
       if (!checkpoint) {
         done = 0;

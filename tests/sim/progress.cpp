@@ -322,6 +322,13 @@ TEST_CASE("progress: work is conserved exactly, whatever the speeds, preemptions
   std::size_t completed = 0;
   for_each_seed(150, [&](random_source& random) {
     auto s = make_random_world(random).setup_for<standard>();
+    // Half of the worlds have estimates, right or wrong, and reservations.
+    if (random.one_in(2)) {
+      standard preset;
+      preset.use_estimates();
+      for (auto& settings : s.settings) settings = preset.defaults();
+      for (auto& j : s.jobs) j.estimate = random.between(0, 25) * second;
+    }
     const std::size_t jobs = s.jobs.size();
     audit<1> books{s};
     const as_told<1> speeds{[&](job_index j, std::span<const job_index>) {
