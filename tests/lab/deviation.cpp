@@ -16,7 +16,12 @@ TEST_CASE("deviation: mean and standard deviation of a sample") {
   CHECK(s.count == 8);
   CHECK(s.mean == 5);
   CHECK(*s.deviation == Approx(2.13809));
-  CHECK_FALSE(summarize_values(std::vector<double>{3}).deviation);
+  CHECK(s.p10 == Approx(3.4));
+  CHECK(s.p90 == Approx(7.6));
+  const auto one = summarize_values(std::vector<double>{3});
+  CHECK_FALSE(one.deviation);
+  CHECK(one.p10 == 3);
+  CHECK(one.p90 == 3);
   CHECK(summarize_values({}).count == 0);
 }
 

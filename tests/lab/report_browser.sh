@@ -81,6 +81,61 @@ opens small/report.html small "
     }
     say(plot, new PointerEvent('pointerleave', {}));
     check('gone with the pointer', by('tip').style.display === 'none');
+
+    // A range of time is dragged over a chart: all charts over time show it, and what runs then change by change.
+    const views = () => [...document.querySelectorAll('.plot:not([data-kind^=cdf]) svg')].map(s => s.getAttribute('viewBox'));
+    plot.scrollIntoView({block: 'center'});
+    const there = plot.getBoundingClientRect();
+    await mouse([there.left + 0.1 * there.width, there.top + 50], [there.left + 0.3 * there.width, there.top + 50]);
+    check('a range: ' + text('tools'), new Set(views()).size === 1 && !views()[0].startsWith('0 0 1000'));
+    check('the slider has it', Number(by('slider').min) > 9 && Number(by('slider').max) < 60);
+    check('the instant is in it: ' + text('when'), Number(by('slider').value) >= Number(by('slider').min));
+    check('four and a half of eight: ' + plot.querySelector('path.area').getAttribute('d'),
+      plot.querySelector('path.area').getAttribute('d').includes('V437.50'));
+    check('an axis for it', plot.parentElement.querySelectorAll('.x i').length > 2);
+    check('a link to it', /^#from=\\d+&to=\\d+$/.test(location.hash));
+    check('other axes stay', document.querySelector('.plot[data-kind=\"cdf:0\"] svg').getAttribute('viewBox') === '0 0 1000 1000');
+    const before_zoom = views()[0];
+    by('in').click();
+    check('half of it', views()[0] !== before_zoom);
+    by('whole').click();
+    check('and back', views()[0] === '0 0 1000 1000' && by('whole').disabled && location.hash === '');
+    check('no piece of text is left over', plot.parentElement.querySelectorAll('.x em').length === 1);
+
+    // A job is found, and its history told.
+    by('find').value = 'HAL';
+    say(by('find'), new Event('input'));
+    check('one is called so: ' + text('found'), by('found').children.length === 1 && /^half0.5 GPUs\$/.test(text('found')));
+    by('found').querySelector('button').click();
+    check('its history: ' + text('history'), !by('history').hidden && /submitted, waits/.test(text('history')) &&
+      /all of all is in use/.test(text('history')) && /runs on n/.test(text('history')));
+    whole_texts();
+    document.querySelector('#history button[data-at]').click();
+    check('to when it came: ' + text('when'), text('when') === 'day 0, 00:00:10');
+    document.querySelector('#run-table button').click();
+    check('of the gang: ' + text('history'), /preempted, waits/.test(text('history')) && /runs on n.* and n|runs on n/.test(text('history')));
+    say(document, new KeyboardEvent('keydown', {key: 'Escape'}));
+    check('closed', by('history').hidden);
+    by('find').value = 'nobody';
+    say(by('find'), new Event('input'));
+    check('nobody: ' + text('found'), text('found') === 'no job is called so');
+
+    // Only the jobs of some quotas.
+    move(21);
+    const filter = [...by('quotas').children];
+    check('a button each: ' + filter.length, filter.length === 2);
+    filter[0].click();
+    check('one of two: ' + text('run-head'), text('run-head') === 'Running: 1 of 2' && /yes/.test(text('run-table')) &&
+      !/half/.test(text('run-table')));
+    check('its panel alone', [...document.querySelectorAll('.plot[data-kind^=quota]')].filter(p => p.checkVisibility()).length === 1);
+    filter[0].click();
+    check('all again', text('run-head') === 'Running: 2');
+
+    // Distributions from zero, and one scale for what stands side by side.
+    const cdfs = [...document.querySelectorAll('.plot[data-kind^=cdf]')];
+    check('first start, all waiting, completion, slowdown: ' + cdfs.length, cdfs.length === 4);
+    check('from zero', cdfs.every(p => p.dataset.bottom === '0'));
+    check('one scale', new Set([...document.querySelectorAll('.plot[data-kind^=quota]')].map(p => p.dataset.top)).size === 1);
 "
 
 # --- every name of a list of hostile ones, of quotas, jobs, classes and nodes
@@ -137,6 +192,18 @@ opens long/report.html long "
 "$allot" replay small.json --policy fifo --out fifo >/dev/null || fail "replay under fifo"
 "$allot" compare fifo small --html compared.html || fail "compare --html"
 opens compared.html compared "
+  // Nobody wins by less than a hundredth.
+  for (const cell of document.querySelectorAll('td.win')) {
+    const row = cell.parentElement, said = /^[+-]([\\d.]+) %$/.exec(row.cells[3].textContent);
+    check('bold for nothing: ' + row.textContent, !said || Number(said[1]) >= 0.9);
+  }
+  for (const p of document.querySelectorAll('.plot')) {
+    p.scrollIntoView({block: 'center'});
+    const box = p.getBoundingClientRect();
+    say(p, new PointerEvent('pointermove', {clientX: box.left + box.width / 2, clientY: box.top + 9, bubbles: true}));
+    check('figures under the pointer: ' + p.dataset.kind, by('tip').style.display === 'block' &&
+      by('tip').querySelectorAll('tr').length === 2 && !/NaN|undefined/.test(text('tip')));
+  }
   check('both runs have a column', /fifo/.test(document.querySelector('table').rows[0].textContent) &&
     /small/.test(document.querySelector('table').rows[0].textContent));
   check('three charts and more', document.querySelectorAll('.plot').length >= 4);
@@ -161,8 +228,40 @@ opens sides.html sides "
       check('a curve is not there: ' + drawn.width, drawn.width > 100);
       check('a title is not below its axis', title.top > plot.querySelector('.plot').getBoundingClientRect().bottom);
       check('a title is too wide: ' + title.left + ' to ' + title.right, title.left >= 0 && title.right <= innerWidth);
-      check('both policies are explained', plot.parentElement.querySelectorAll('.legend span').length === 2);
+      check('both policies are named at their ends', plot.querySelectorAll('.ends i').length === 2);
     }
+    // What a bar shows is its part of the whole, where there is one.
+    for (const r of document.querySelectorAll('.bar svg')) {
+      const said = /: ([\\d.]+) % /.exec(r.getAttribute('aria-label'));
+      if (said) check('a bar of ' + said[1] + ' %', Math.abs(Number(said[1]) - r.querySelector('rect').getAttribute('width') / 10) < 0.1);
+    }
+    // The figures under the pointer, of every policy; one less when it is hidden.
+    const plot = curves.querySelector('.plot'), box = plot.getBoundingClientRect();
+    const at = {clientX: box.left + 5, clientY: box.top + 9, bubbles: true};
+    say(plot, new PointerEvent('pointermove', at));
+    check('two values: ' + text('tip'), by('tip').querySelectorAll('tr').length === 2 && / at 0.7/.test(text('tip')));
+    const hide = document.querySelector('.series button');
+    hide.click();
+    say(plot, new PointerEvent('pointermove', at));
+    check('one is hidden', by('tip').querySelectorAll('tr').length === 1 && curves.querySelectorAll('path.curve.s0').length === 0);
+    hide.click();
+    // A logarithmic axis.
+    const log = curves.querySelector('h3 .toggle'), axis = log.parentElement.parentElement.querySelector('.y');
+    const was = log.getAttribute('aria-pressed');
+    log.click();
+    check('another axis', log.getAttribute('aria-pressed') !== was &&
+      log.parentElement.parentElement.querySelector('.y em').textContent !== axis.querySelector('em').textContent);
+    apart('.chart .y');
+    // The contents lead to every part, and the heads of tables stay in sight.
+    const links = [...document.querySelectorAll('.contents a')];
+    check('contents', links.length === 3 && links.every(a => document.querySelector(a.getAttribute('href'))?.tagName === 'FIGURE'));
+    for (const folded of document.querySelectorAll('details')) folded.open = true;
+    whole_texts();
+    const table = document.querySelector('.scroll.tall'), corner = table.querySelector('th');
+    table.scrollTop = 200;
+    table.scrollLeft = 50;
+    const edge = table.getBoundingClientRect(), head = corner.getBoundingClientRect();
+    check('the head goes: ' + head.top + ' of ' + edge.top, Math.abs(head.top - edge.top) < 2 && Math.abs(head.left - edge.left) < 2);
     check('bars with whiskers', document.querySelectorAll('.bar rect').length >= 16 &&
       document.querySelectorAll('.whisker').length >= 8);
     for (const r of document.querySelectorAll('.bar svg')) {

@@ -97,6 +97,17 @@ TEST_CASE("report_chart: the logarithmic axis is one, within a hundredth of its 
   CHECK(report::log_time_axis{0}.end() == allot::lab::minute);
 }
 
+TEST_CASE("report_chart: the same axis for ratios begins at one") {
+  const auto axis = report::log_time_axis::of_ratios(45'000);
+  CHECK(axis.end() == 100'000);
+  CHECK(axis.position(1'000) == 0);
+  CHECK(axis.position(10'000) > 490'000);
+  CHECK(axis.position(10'000) < 510'000);
+  std::vector<std::string> texts;
+  for (const report::tick& t : axis.ticks()) texts.push_back(t.text);
+  CHECK(lines{texts} == lines{"1", "2", "10", "100"});
+}
+
 TEST_CASE("report: the part of the jobs that had started") {
   const report::log_time_axis axis{hour};
   const auto part = report::cdf_of({0, 0, 30 * allot::lab::minute, hour}, axis);

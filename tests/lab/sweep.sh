@@ -227,8 +227,42 @@ exits 3 "$allot" sweep failing.json --out failing
 says "$(<out)" '*[(]3 points run, 15 were there, *'
 
 # --- compare takes sweeps, runs of several seeds, and everything that is in a summary
+# Like is compared with like: in each scenario at each load, with the baseline of the experiment.
 exits 0 "$allot" compare one --figures queue_s/mean,worst_tenant/queue_s/mean
-says "$(<out)" '*teams/static_quotas*mix/fifo@x1.5*queue_s/mean*worst_tenant/queue_s/mean*'
+says "$(<out)" '9 configurations, each compared with static_quotas
+  guarded: guarded = standard (guard final_share)
+
+teams
+  policy *queue_s/mean *worst_tenant/queue_s/mean*
+  static_quotas *
+  guarded *
+  fifo *
+mix, load 0.8
+*
+  static_quotas *±*
+  guarded *
+mix, load x1.5
+*'
+says "$(grep -cE 'ran (other jobs|the jobs)' out)" 0
+says "$(awk '/^  / && length > 84' out)" ''
+exits 0 "$allot" compare one
+says "$(awk '/^mix, load 0.8$/ { on = 1 } /^mix, load x1.5$/ { on = 0 } on' out)" '*utilisation*wait, mean*preemptions*'
+exits 0 "$allot" compare one --figures queue_s/mean --format csv
+awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) at[$i] = i }
+  NR == 2 { printf "%.3f\n", $at["mix/fifo@0.8 mean"] - $at["mix/static_quotas@0.8 mean"] }' out >expected
+awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) at[$i] = i }
+  NR == 2 { printf "%.3f\n", $at["mix/fifo@0.8 difference"] }' out >found
+cmp -s expected found || fail "the difference is $(<found), expected $(<expected)"
+# Another baseline comes first in every set.
+sed 's/"baseline": "static_quotas"/"baseline": "fifo"/' mix.json >other_baseline.json
+exits 0 "$allot" sweep other_baseline.json --out other_baseline
+exits 0 "$allot" compare other_baseline --figures queue_s/mean
+says "$(grep -A1 '^  policy' out | grep -c '^  fifo')" 3
+# As wide as the terminal.
+if command -v script >/dev/null; then
+  script -qec "stty cols 300; '$allot' compare one" /dev/null >wide
+  says "$(grep -c '^  policy' wide)" 3
+fi
 mkdir several
 for seed in 3 4; do
   cp -r "one/points/mix.fifo.load-0.8.seed-$seed" "several/a-$seed"
@@ -296,7 +330,7 @@ says "$(<out)" 'curved over load: Wait before the first start, mean (mean ± sta
   load *0.5 *0.8 *1.1*  fifo *±*  standard *±*
 curved over load: Fairness (Jain) *'
 exits 0 "$allot" compare loads --curve queue_s/mean --format csv --svg drawn
-says "$(sed -n 1,2p out)" 'figure,scenario,policy,load,runs,mean,sd
+says "$(sed -n 1,2p out)" 'figure,scenario,policy,load,runs,mean,sd,p10,p90
 queue_s/mean,curved,fifo,0.5,2,*'
 says "$(wc -l <out)" 7
 says "$(<err)" 'drawn: curved.queue_s-mean.svg'

@@ -533,7 +533,11 @@ struct command_line {
   }
 
   [[nodiscard]] int run_compare() const {
-    if (comparison_page_.empty()) return lab::compare(compare_options_);
+    if (comparison_page_.empty()) {
+      lab::compare_options options = compare_options_;
+      options.width = lab::terminal_width(stdout);
+      return lab::compare(options);
+    }
     return lab::write_comparison_page(compare_options_.runs, comparison_page_, compare_options_.force,
                                       compare_options_.curves, compare_options_.common);
   }

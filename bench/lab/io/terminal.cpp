@@ -13,6 +13,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 namespace allot {
 inline namespace v0 {
 namespace lab {
@@ -127,6 +130,14 @@ bool shows_colours(int descriptor) {
   const char* const kind = std::getenv("TERM");
   return ::isatty(descriptor) == 1 && !is_set(std::getenv("NO_COLOR")) && is_set(kind) &&
          std::string_view{kind} != "dumb";
+}
+
+std::size_t terminal_width(std::FILE* stream) noexcept {
+  // Narrower ones have not been told how wide they are.
+  constexpr std::size_t least = 20;
+  constexpr std::size_t usual = 80;
+  winsize size{};
+  return ::ioctl(::fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > least ? size.ws_col : usual;
 }
 
 void print_error(std::string_view text) {

@@ -3,11 +3,16 @@
 
 #include <allot/lab/printable.hpp>
 
+#include <cstddef>
+#include <cstdio>
 #include <string_view>
 
 namespace allot {
 inline namespace v0 {
 namespace lab {
+
+/// How many characters a line of the terminal has that the stream goes to; 80 if it goes to none.
+[[nodiscard]] std::size_t terminal_width(std::FILE* stream) noexcept;
 
 /// Prints lines on standard error, as `printable_lines`.
 void print_error(std::string_view text);

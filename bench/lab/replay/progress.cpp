@@ -2,12 +2,12 @@
 #include "lab/replay/progress.hpp"
 
 #include "lab/io/number_text.hpp"
+#include "lab/io/terminal.hpp"
 
 #include <allot/lab/trace.hpp>
 
 #include <fmt/core.h>
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,12 +23,6 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds first_shown{500};
 constexpr milliseconds shown_every{200};
-
-/// The width of the terminal; a longer line would wrap and could not be removed.
-std::size_t columns() {
-  winsize size{};
-  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 80;
-}
 
 }  // namespace
 
@@ -72,7 +66,7 @@ void status_line::show(const std::string& text) {
   if (!is_shown_) return;
   shown_at_ = elapsed_;
   has_shown_ = true;
-  std::fprintf(stderr, "\r%s\033[K", text.substr(0, columns() - 1).c_str());
+  std::fprintf(stderr, "\r%s\033[K", text.substr(0, terminal_width(stderr) - 1).c_str());
   std::fflush(stderr);
 }
 

@@ -12,6 +12,11 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
+// The file of that name: .cmake/embed.cmake makes a string of it.
+namespace embedded {
+extern const std::string_view page_js;
+}  // namespace embedded
+
 std::string human_time(const sample_summary& s, instant figure) {
   return s.count == 0 ? "-" : human_time(figure);
 }
@@ -154,7 +159,9 @@ void write_quota_charts(std::string& html, const report_charts& charts) {
   if (charts.quotas.empty()) return;
   html +=
       "<figure><figcaption><h2>Each quota against what it owns</h2><p>what its jobs hold, of its own and "
-      "borrowed, and what others hold of it</p></figcaption>\n<div class=panels>\n";
+      "borrowed, and what others hold of it; ";
+  html += charts.has_one_scale ? "all on one scale" : "<b>each on its own scale</b>";
+  html += "</p></figcaption>\n<div class=panels>\n";
   for (const chart& c : charts.quotas) {
     html.append("<div><h3>").append(escaped(c.title())).append("</h3><p class=note>");
     html.append(escaped(c.note())).append("</p>");
@@ -168,12 +175,34 @@ void write_quota_charts(std::string& html, const report_charts& charts) {
       "<span><b class=\"rule entitled\"></b>its fair share of what everybody wants</span></p></figure>\n";
 }
 
+/// Two distributions side by side, with one legend.
+void write_pair(std::string& html, const report_charts& charts, std::string_view first,
+                std::string_view second) {
+  const chart* left = charts.find(first);
+  const chart* right = charts.find(second);
+  if (left == nullptr || right == nullptr) return write_chart(html, charts, left == nullptr ? second : first);
+  html += "<figure><div class=\"panels two\">\n";
+  for (const chart* c : {left, right}) {
+    html.append("<div><h2>")
+        .append(escaped(c->title()))
+        .append("</h2><p class=note>")
+        .append(escaped(c->note()));
+    html += "</p>\n";
+    c->write_plot(html);
+    html += "</div>\n";
+  }
+  html += "</div>\n";
+  left->write_legend(html);
+  html += "</figure>\n";
+}
+
 }  // namespace
 
 void write_report(output_file& file, const replay_result& r) {
   std::string& html = file.text();
   const vector<layer> layers = layers_of(r);
-  const report_charts charts = charts_of(r, layers);
+  const vector<distribution> distributions = distributions_of(r, layers);
+  const report_charts charts = charts_of(r, layers, distributions);
   const bool has_time = r.time.end > r.time.begin;
   std::string title =
       r.policy_name + ", seed " + std::to_string(r.seed) + ": " + grouped(r.jobs.size()) + " jobs";
@@ -182,14 +211,16 @@ void write_report(output_file& file, const replay_result& r) {
   write_head(html, r);
   html += "<main>\n";
   write_tiles(html, r);
+  if (has_time) html += "<div id=tools></div>\n";
   write_chart(html, charts, "gpus");
   if (has_time) write_moment(html, r);
   write_quota_charts(html, charts);
   write_chart(html, charts, "lending");
   write_chart(html, charts, "waiting");
   write_chart(html, charts, "reserved");
-  write_chart(html, charts, "waiting_times");
+  write_pair(html, charts, "waiting_times", "total_wait");
   write_wait_tables(html, r, layers);
+  write_pair(html, charts, "completion", "slowdown");
   write_chart(html, charts, "utilisation");
   write_chart(html, charts, "preemptions");
   write_preemptions(html, r, layers);
@@ -198,13 +229,17 @@ void write_report(output_file& file, const replay_result& r) {
   write_refused(html, r);
   write_definitions(html);
   html += "</main>\n";
-  if (has_time) write_data(html, r, layers);
-  end_page(html, has_time);
+  if (has_time) write_data(html, r, layers, distributions);
+  if (has_time) {
+    end_page(html, {embedded::page_js});
+  } else {
+    end_page(html, {});
+  }
 }
 
 vector<std::string> standalone_charts(const replay_result& r) {
   const vector<layer> layers = layers_of(r);
-  const report_charts charts = charts_of(r, layers);
+  const report_charts charts = charts_of(r, layers, distributions_of(r, layers));
   vector<std::string> files;
   for (const std::string_view name : chart_files) {
     const std::string_view stem = name.substr(0, name.find('.'));

@@ -9,6 +9,7 @@
 #include "lab/report/report_chart.hpp"
 
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -65,8 +66,10 @@ void append_json_string(std::string& json, std::string_view text);
 // The page itself (report_page.cpp).
 
 void begin_page(std::string& html, std::string_view title);
-/// `with_script`: there are charts or instants for the script.
-void end_page(std::string& html, bool with_script);
+/// With these scripts, and before them what all of them use.
+void end_page(std::string& html, std::initializer_list<std::string_view> scripts);
+/// Names for a title: the first five, and how many more there are.
+[[nodiscard]] std::string listed_names(const vector<std::string>& names);
 
 // The charts (report_charts.cpp).
 
@@ -81,16 +84,34 @@ void stack(chart& c, const vector<chart::steps>& layers, const vector<std::strin
 inline constexpr std::size_t cdf_points = 200;
 [[nodiscard]] vector<std::int64_t> cdf_of(vector<instant> waits, const log_time_axis& axis);
 
+/// A figure of each job as a distribution.
+struct distribution {
+  std::string_view name;
+  std::string_view title;
+  std::string_view note;
+  std::string_view axis_title;
+  log_time_axis axis;
+  /// By layer, the parts of the jobs up to each position of the axis; empty for layers without such jobs. The
+  /// last is of all jobs.
+  vector<vector<std::int64_t>> parts{};
+  /// A multiple, not a span of time.
+  bool is_ratio = false;
+};
+/// Of the waits before the first start, of all waiting, completion and slowdown, as far as there are any.
+[[nodiscard]] vector<distribution> distributions_of(const replay_result& r, const vector<layer>& layers);
+
 struct report_charts {
-  /// In page order: GPUs in use, lending, waiting, utilisation, preemptions, waiting times. Charts with
-  /// nothing to show are omitted.
+  /// In page order: GPUs in use, lending, waiting, utilisation, preemptions, and the distributions by their
+  /// names. Charts with nothing to show are omitted.
   vector<chart> all;
-  /// One for each layer that is a single quota.
+  /// One for each layer that is a single quota, and whether all of them have one scale.
   vector<chart> quotas;
+  bool has_one_scale = true;
 
   [[nodiscard]] const chart* find(std::string_view name) const;
 };
-[[nodiscard]] report_charts charts_of(const replay_result& r, const vector<layer>& layers);
+[[nodiscard]] report_charts charts_of(const replay_result& r, const vector<layer>& layers,
+                                      const vector<distribution>& distributions);
 /// The number of spans in which preemptions are counted.
 inline constexpr std::size_t preemption_spans = 120;
 /// By layer, how many runs were interrupted in each span.
@@ -115,7 +136,8 @@ struct interval {
 /// The GPUs of a pod: "3:0-7", or "4:2*500" for half of one.
 void append_place(std::string& text, const sim::run_pod& pod);
 /// The data for the script, as JSON in a script element.
-void write_data(std::string& html, const replay_result& r, const vector<layer>& layers);
+void write_data(std::string& html, const replay_result& r, const vector<layer>& layers,
+                const vector<distribution>& distributions);
 /// The slider and what it moves.
 void write_moment(std::string& html, const replay_result& r);
 

@@ -128,18 +128,38 @@ vector<tick> time_ticks(instant begin, instant end) {
   return ticks;
 }
 
-log_time_axis::log_time_axis(instant longest) : end_(second) {
-  constexpr std::array<std::pair<instant, std::string_view>, 11> usual = {{{second, "1 s"},
-                                                                           {10 * second, "10 s"},
-                                                                           {minute, "1 min"},
-                                                                           {10 * minute, "10 min"},
-                                                                           {hour, "1 h"},
-                                                                           {6 * hour, "6 h"},
-                                                                           {day, "1 d"},
-                                                                           {7 * day, "7 d"},
-                                                                           {30 * day, "30 d"},
-                                                                           {180 * day, "180 d"},
-                                                                           {3650 * day, "10 y"}}};
+namespace {
+
+constexpr std::array<std::pair<instant, std::string_view>, 11> usual_spans = {{{second, "1 s"},
+                                                                               {10 * second, "10 s"},
+                                                                               {minute, "1 min"},
+                                                                               {10 * minute, "10 min"},
+                                                                               {hour, "1 h"},
+                                                                               {6 * hour, "6 h"},
+                                                                               {day, "1 d"},
+                                                                               {7 * day, "7 d"},
+                                                                               {30 * day, "30 d"},
+                                                                               {180 * day, "180 d"},
+                                                                               {3650 * day, "10 y"}}};
+constexpr std::array<std::pair<instant, std::string_view>, 8> usual_ratios = {{{1'000, "1"},
+                                                                               {2'000, "2"},
+                                                                               {10'000, "10"},
+                                                                               {100'000, "100"},
+                                                                               {1'000'000, "1,000"},
+                                                                               {10'000'000, "10,000"},
+                                                                               {100'000'000, "100,000"},
+                                                                               {1'000'000'000, "1,000,000"}}};
+
+}  // namespace
+
+log_time_axis::log_time_axis(instant longest) : log_time_axis(longest, usual_spans) {}
+
+log_time_axis log_time_axis::of_ratios(std::int64_t largest) {
+  static_assert(second == 1'000);
+  return {largest, usual_ratios};
+}
+
+log_time_axis::log_time_axis(instant longest, usual_ticks usual) : end_(second) {
   std::size_t last = 2;
   while (last + 1 < usual.size() && usual[last].first < longest) ++last;
   end_ = usual[last].first;
@@ -251,7 +271,8 @@ void chart::write_plot(std::string& html) const {
     html.append("<i style=\"bottom:").append(css_percent(t.at)).append("\">").append(t.text).append("</i>");
   }
   html.append("<em>").append(unit_).append("</em></div><div class=plot data-kind=\"").append(escaped(kind_));
-  html.append("\"><svg viewBox=\"0 0 1000 1000\" preserveAspectRatio=none role=img aria-label=\"");
+  html.append("\" data-bottom=").append(decimal(bottom_)).append(" data-top=").append(decimal(y_.top));
+  html.append("><svg viewBox=\"0 0 1000 1000\" preserveAspectRatio=none role=img aria-label=\"");
   html.append(escaped(title_)).append(": ").append(escaped(note_)).append("\">");
   const frame f{0, 0, 100'000, 100'000};
   for (const tick& t : y) {

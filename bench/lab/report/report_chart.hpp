@@ -55,6 +55,8 @@ struct tick {
 class log_time_axis {
  public:
   explicit log_time_axis(instant longest);
+  /// For ratios in thousandths, from one to the first power of ten that is not below `largest`.
+  [[nodiscard]] static log_time_axis of_ratios(std::int64_t largest);
 
   [[nodiscard]] std::int64_t position(instant span) const;
   [[nodiscard]] const vector<tick>& ticks() const noexcept { return ticks_; }
@@ -62,6 +64,10 @@ class log_time_axis {
   [[nodiscard]] instant end() const noexcept { return end_; }
 
  private:
+  using usual_ticks = std::span<const std::pair<instant, std::string_view>>;
+  /// At least the first three ticks, and as many more as `longest` needs.
+  log_time_axis(instant longest, usual_ticks usual);
+
   instant end_;
   vector<tick> ticks_;
 };
@@ -69,6 +75,10 @@ class log_time_axis {
 /// What the axes of charts over time, and over spans of waiting, are called.
 inline constexpr std::string_view time_axis_title = "simulated time";
 inline constexpr std::string_view wait_axis_title = "wait from submission to the first start";
+inline constexpr std::string_view total_wait_axis_title = "all waiting of a job, also after preemptions";
+inline constexpr std::string_view completion_axis_title = "time from submission to completion";
+inline constexpr std::string_view slowdown_axis_title =
+    "completion time as a multiple of the time a job runs";
 
 /// The colours of quotas and runs. Number k is the k-th colour of a palette that people with any colour
 /// vision can tell apart; the last is grey, for everything else.
@@ -117,6 +127,8 @@ class chart {
   [[nodiscard]] const std::string& title() const noexcept { return title_; }
   [[nodiscard]] const std::string& note() const noexcept { return note_; }
   [[nodiscard]] const vector<legend_entry>& legend() const noexcept { return legend_; }
+  /// The end of the vertical axis.
+  [[nodiscard]] std::int64_t top() const noexcept { return y_.top; }
 
   /// The plot with its axes, without title and legend.
   void write_plot(std::string& html) const;

@@ -4,9 +4,11 @@
 #include "lab/report/result_files.hpp"
 
 #include <allot/core/vector.hpp>
+#include <allot/lab/metrics/statistics.hpp>
 #include <allot/lab/trace.hpp>
 
 #include <algorithm>
+#include <array>
 
 namespace allot {
 inline namespace v0 {
@@ -88,22 +90,20 @@ chart::steps curve_of_nominal(const replayed_time& t, const replayed_quota& q) {
 
 class maker {
  public:
-  maker(const replay_result& r, const vector<layer>& layers)
-      : r_(r), t_(r.time), layers_(layers), spans_(r.time.used.means.size()) {}
+  maker(const replay_result& r, const vector<layer>& layers, const vector<distribution>& distributions)
+      : r_(r), t_(r.time), layers_(layers), distributions_(distributions), spans_(r.time.used.means.size()) {}
 
   [[nodiscard]] report_charts all() const {
     report_charts charts;
     if (t_.end <= t_.begin) return charts;
     charts.all.push_back(gpus());
-    for (const layer& l : layers_) {
-      if (l.quotas.size() == 1) charts.quotas.push_back(quota(l));
-    }
+    quotas(charts);
     lending(charts.all);
     charts.all.push_back(waiting());
     reserved(charts.all);
     if (r_.figures.capacity_is_bounded) charts.all.push_back(utilisation());
     preemptions(charts.all);
-    waiting_times(charts.all);
+    distributions(charts.all);
     return charts;
   }
 
@@ -142,6 +142,22 @@ class maker {
     name_layers(c, layers_, used, y.top);
     explain_layers(c, layers_);
     return c;
+  }
+
+  /// On one scale, unless that would make some of them flat.
+  void quotas(report_charts& charts) const {
+    constexpr std::int64_t most_times = 10;
+    vector<std::int64_t> tops;
+    for (const layer& l : layers_) {
+      if (l.quotas.size() != 1) continue;
+      charts.quotas.push_back(quota(l));
+      tops.push_back(charts.quotas.back().top());
+    }
+    if (tops.empty()) return;
+    const auto [least, most] = std::minmax_element(tops.begin(), tops.end());
+    charts.has_one_scale = *most / most_times <= *least;
+    if (!charts.has_one_scale) return;
+    for (chart& c : charts.quotas) c.set_values(scale_for(*most), "GPUs");
   }
 
   [[nodiscard]] chart quota(const layer& l) const {
@@ -283,43 +299,36 @@ class maker {
     charts.push_back(std::move(c));
   }
 
-  void waiting_times(vector<chart>& charts) const {
-    const auto waits = waits_of(r_, layers_);
-    vector<instant> all;
-    for (const auto& w : waits) all.append(w.begin(), w.end());
-    if (all.empty()) return;
-    const log_time_axis axis{*std::max_element(all.begin(), all.end())};
-    chart c{"waiting_times", "How long jobs wait",
-            "the part of the jobs that had started after so long; of those that started at all", "waits"};
-    c.set_ticks(axis.ticks(), std::string{wait_axis_title});
-    c.make_tall();
-    std::int64_t least = million;
-    const auto line = [&](vector<instant> of, std::string css) {
-      if (of.empty()) return;
-      const vector<std::int64_t> part = cdf_of(std::move(of), axis);
-      least = std::min(least, part.front());
-      chart::steps curve;
-      for (std::size_t i = 0; i < part.size(); ++i) {
-        curve.emplace_back(static_cast<std::int64_t>(i) * million / static_cast<std::int64_t>(cdf_points - 1),
-                           part[i] / 10);
+  void distributions(vector<chart>& charts) const {
+    for (const distribution& of : distributions_) {
+      chart c{std::string{of.name}, std::string{of.title}, std::string{of.note},
+              "cdf:" + std::to_string(&of - distributions_.data())};
+      c.set_ticks(of.axis.ticks(), std::string{of.axis_title});
+      c.make_tall();
+      const auto line = [&](const vector<std::int64_t>& part, std::string css) {
+        chart::steps curve;
+        for (std::size_t i = 0; i < part.size(); ++i) {
+          curve.emplace_back(
+              static_cast<std::int64_t>(i) * million / static_cast<std::int64_t>(cdf_points - 1),
+              part[i] / 10);
+        }
+        if (!curve.empty()) c.line(std::move(curve), std::move(css));
+      };
+      for (std::size_t k = 0; k < layers_.size(); ++k) {
+        line(of.parts[k], "curve s" + std::to_string(layers_[k].colour));
       }
-      c.line(std::move(curve), std::move(css));
-    };
-    for (std::size_t k = 0; k < layers_.size(); ++k) {
-      line(waits[k], "curve s" + std::to_string(layers_[k].colour));
+      if (layers_.size() > 1) line(of.parts.back(), "curve everyone");
+      c.set_values({100'000, 25'000}, "%");
+      explain_layers(c, layers_);
+      if (layers_.size() > 1) c.explain("rule everyone", "all jobs");
+      charts.push_back(std::move(c));
     }
-    if (layers_.size() > 1) line(all, "curve everyone");
-    // If most jobs start at once, the curves say little below that.
-    const std::int64_t bottom = std::min<std::int64_t>(least / 250'000, 3) * 25'000;
-    c.set_values({100'000, bottom >= 50'000 ? 10'000 : 25'000}, "%", bottom);
-    explain_layers(c, layers_);
-    if (layers_.size() > 1) c.explain("rule everyone", "all jobs");
-    charts.push_back(std::move(c));
   }
 
   const replay_result& r_;
   const replayed_time& t_;
   const vector<layer>& layers_;
+  const vector<distribution>& distributions_;
   std::size_t spans_;
 };
 
@@ -405,8 +414,63 @@ const chart* report_charts::find(std::string_view name) const {
   return nullptr;
 }
 
-report_charts charts_of(const replay_result& r, const vector<layer>& layers) {
-  return maker{r, layers}.all();
+vector<distribution> distributions_of(const replay_result& r, const vector<layer>& layers) {
+  enum what : std::size_t { first_start, total_wait, completion, slowdown, kinds };
+  // The last of each is of all jobs.
+  std::array<vector<vector<instant>>, kinds> of;
+  for (auto& layers_of : of) layers_of.resize(layers.size() + 1);
+  of[first_start] = waits_of(r, layers);
+  of[first_start].emplace_back();
+  vector<std::size_t> layer_of(r.quotas.size(), layers.size());
+  for (std::size_t k = 0; k < layers.size(); ++k) {
+    for (const std::size_t x : layers[k].quotas) layer_of[x] = k;
+  }
+  for (const replayed_job& j : r.jobs) {
+    const std::size_t k = layer_of[j.quota.index()];
+    if (j.outcome != sim::job_outcome::completed || !j.end || k == layers.size()) continue;
+    const instant took = *j.end - j.submit;
+    of[total_wait][k].push_back(j.wait);
+    of[completion][k].push_back(took);
+    of[slowdown][k].push_back(bounded_slowdown_in_thousandths(took, j.duration, short_time));
+  }
+  vector<distribution> all;
+  const auto add = [&](what kind, std::string_view name, std::string_view title, std::string_view note,
+                       std::string_view axis_title) {
+    vector<vector<instant>>& samples = of[kind];
+    for (std::size_t k = 0; k < layers.size(); ++k)
+      samples.back().append(samples[k].begin(), samples[k].end());
+    if (samples.back().empty()) return;
+    const instant longest = *std::max_element(samples.back().begin(), samples.back().end());
+    const bool is_ratio = kind == slowdown;
+    distribution d{name, title, note, axis_title,
+                   is_ratio ? log_time_axis::of_ratios(longest) : log_time_axis{longest}};
+    d.is_ratio = is_ratio;
+    for (vector<instant>& sample : samples) {
+      d.parts.push_back(sample.empty() ? vector<std::int64_t>{} : cdf_of(std::move(sample), d.axis));
+    }
+    all.push_back(std::move(d));
+  };
+  add(first_start, "waiting_times", "How long jobs wait",
+      "the part of the jobs that had started after so long; of those that started at all", wait_axis_title);
+  add(total_wait, "total_wait", "How long they wait in all",
+      "the part of the jobs that waited no longer, from their submission and after preemptions; of those "
+      "that "
+      "completed",
+      total_wait_axis_title);
+  add(completion, "completion", "How long jobs take",
+      "the part of the jobs that had completed after so long; of those that completed at all",
+      completion_axis_title);
+  add(slowdown, "slowdown", "How much waiting slows them down",
+      "the part of the jobs that took no more than so many times as long as they run, which counts as 10 s "
+      "at "
+      "least; of those that completed",
+      slowdown_axis_title);
+  return all;
+}
+
+report_charts charts_of(const replay_result& r, const vector<layer>& layers,
+                        const vector<distribution>& distributions) {
+  return maker{r, layers, distributions}.all();
 }
 
 }  // namespace report

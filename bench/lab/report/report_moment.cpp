@@ -70,8 +70,14 @@ vector<vector<noted>> notes_of(const replay_result& r, std::size_t jobs) {
 
 class data_writer {
  public:
-  data_writer(std::string& html, const replay_result& r, const vector<layer>& layers)
-      : json_(html), r_(r), layers_(layers), jobs_(jobs_by_index(r)), layer_of_(r.quotas.size(), 0) {
+  data_writer(std::string& html, const replay_result& r, const vector<layer>& layers,
+              const vector<distribution>& distributions)
+      : json_(html),
+        r_(r),
+        layers_(layers),
+        distributions_(distributions),
+        jobs_(jobs_by_index(r)),
+        layer_of_(r.quotas.size(), 0) {
     for (std::size_t k = 0; k < layers.size(); ++k) {
       for (const std::size_t x : layers[k].quotas) layer_of_[x] = k;
     }
@@ -88,7 +94,7 @@ class data_writer {
     json_ += r_.figures.capacity_is_bounded ? "true" : "false";
     write_layers();
     write_series();
-    write_waits();
+    write_distributions();
     write_nodes();
     write_intervals();
     json_ += "}</script>\n";
@@ -168,20 +174,20 @@ class data_writer {
     json_ += ']';
   }
 
-  void write_waits() {
-    instant longest = 0;
-    const auto waits = waits_of(r_, layers_);
-    for (const auto& of : waits) {
-      for (const instant w : of) longest = std::max(longest, w);
-    }
-    const log_time_axis axis{longest};
-    json_ += ",\"cdf\":[";
-    for (const auto& of : waits) {
+  void write_distributions() {
+    json_ += ",\"cdfs\":[";
+    for (const distribution& of : distributions_) {
       next_in(json_);
-      list_of(cdf_of(of, axis), 10'000);
+      json_ += "{\"longest\":";
+      time(of.axis.end());
+      json_ += of.is_ratio ? ",\"ratio\":true,\"parts\":[" : ",\"ratio\":false,\"parts\":[";
+      for (const vector<std::int64_t>& part : of.parts) {
+        next_in(json_);
+        list_of(part, 10'000);
+      }
+      json_ += "]}";
     }
-    json_ += "],\"longest\":";
-    time(axis.end());
+    json_ += ']';
   }
 
   void write_nodes() {
@@ -381,6 +387,7 @@ class data_writer {
   std::string& json_;
   const replay_result& r_;
   const vector<layer>& layers_;
+  const vector<distribution>& distributions_;
   vector<const replayed_job*> jobs_;
   vector<std::size_t> layer_of_;
   /// By job, its number in the page plus one; 0 if it has none.
@@ -451,8 +458,9 @@ void append_place(std::string& text, const sim::run_pod& pod) {
   append();
 }
 
-void write_data(std::string& html, const replay_result& r, const vector<layer>& layers) {
-  data_writer{html, r, layers}.write();
+void write_data(std::string& html, const replay_result& r, const vector<layer>& layers,
+                const vector<distribution>& distributions) {
+  data_writer{html, r, layers, distributions}.write();
 }
 
 void write_moment(std::string& html, const replay_result& r) {

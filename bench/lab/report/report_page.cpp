@@ -2,6 +2,8 @@
 // What a page begins and ends with.
 #include "lab/report/report.hpp"
 
+#include <algorithm>
+
 namespace allot {
 inline namespace v0 {
 namespace lab {
@@ -10,7 +12,7 @@ namespace lab {
 // them.
 namespace embedded {
 extern const std::string_view page_css;
-extern const std::string_view page_js;
+extern const std::string_view shared_js;
 }  // namespace embedded
 
 namespace report {
@@ -25,9 +27,19 @@ void begin_page(std::string& html, std::string_view title) {
       .append("\n</style></head>\n<body>\n");
 }
 
-void end_page(std::string& html, bool with_script) {
-  if (with_script) html.append("<script>\n").append(embedded::page_js).append("\n</script>\n");
+void end_page(std::string& html, std::initializer_list<std::string_view> scripts) {
+  if (scripts.size() != 0) html.append("<script>\n").append(embedded::shared_js).append("\n</script>\n");
+  for (const std::string_view script : scripts) {
+    html.append("<script>\n").append(script).append("\n</script>\n");
+  }
   html += "</body></html>\n";
+}
+
+std::string listed_names(const vector<std::string>& names) {
+  constexpr std::size_t most = 5;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), most); ++i) text += (i == 0 ? "" : ", ") + names[i];
+  return names.size() > most ? text + " and " + std::to_string(names.size() - most) + " more" : text;
 }
 
 }  // namespace report

@@ -4,6 +4,7 @@
 #include "lab/io/atomic_files.hpp"
 #include "lab/io/files.hpp"
 #include "lab/io/json_reader.hpp"
+#include "lab/io/number_text.hpp"
 #include "lab/io/terminal.hpp"
 #include "lab/sweep/compare_common.hpp"
 #include "lab/sweep/compare_curves.hpp"
@@ -119,12 +120,6 @@ vector<std::string> tenants_of(const vector<run_group>& groups) {
   return names;
 }
 
-vector<const run_group*> sides_of(const vector<run_group>& groups) {
-  vector<const run_group*> sides;
-  for (const run_group& g : groups) sides.push_back(&g);
-  return sides;
-}
-
 /// The rows of the table: figures, and titles, which have no name.
 vector<shown_figure> figures_to_show(const vector<run_group>& groups, const compare_options& options) {
   vector<shown_figure> rows;
@@ -143,8 +138,20 @@ vector<shown_figure> figures_to_show(const vector<run_group>& groups, const comp
   return rows;
 }
 
-std::string versions_of(const run_group& group) {
-  return texts_of(group, [](const run_summary& r) { return r.version; });
+/// The columns of a table with a row for each of many configurations.
+vector<shown_figure> figures_of_configurations(const vector<run_group>& groups,
+                                               const compare_options& options) {
+  if (options.all || !options.figures.empty()) return figures_to_show(groups, options);
+  vector<shown_figure> columns;
+  for (shown_figure& f : figures_shown_first()) {
+    const auto is_it = [&](const auto& drawn) { return drawn.first == f.name; };
+    if (std::any_of(drawn_figures.begin(), drawn_figures.end(), is_it)) columns.push_back(std::move(f));
+  }
+  return columns;
+}
+
+std::string version_of(const run_summary& r) {
+  return r.version;
 }
 
 std::string policies_of(const run_group& group) {
@@ -158,6 +165,24 @@ std::string shown_summary(const mean_and_deviation& s, figure_kind kind) {
   return shown(s.mean, kind) + (s.deviation ? " ± " + shown(*s.deviation, kind) : "");
 }
 
+/// A figure of one side, and how far it is from the first one's.
+struct compared_value {
+  std::string value;
+  std::string difference;
+};
+compared_value compared_with(const vector<seeded_value>& first, const run_group& side,
+                             const shown_figure& f) {
+  const auto values = values_of(side, f.name);
+  const auto d = difference_of(first, values);
+  std::string difference = d ? relative_difference(d->mean, summary_of(first).mean, f.kind) : "";
+  if (d && d->is_within_deviation()) difference.insert(0, "~ ");
+  return {shown_summary(summary_of(values), f.kind), std::move(difference)};
+}
+bool has_values(const side_set& set, std::string_view figure) {
+  return std::any_of(set.sides.begin(), set.sides.end(),
+                     [&](const run_group* side) { return !values_of(*side, figure).empty(); });
+}
+
 /// The table for people.
 struct figure_table {
   /// The cells, the head first.
@@ -166,50 +191,65 @@ struct figure_table {
   bool has_marks = false;
 };
 
-figure_table table_of(const vector<run_group>& groups, const compare_options& options,
-                      const other_jobs& others) {
+/// A row for each figure, and two columns for each side but the first.
+figure_table table_of(const side_set& set, const vector<shown_figure>& figures, const other_jobs& others) {
   figure_table table;
   vector<vector<std::string>>& rows = table.rows;
-  vector<std::string>& head = rows.emplace_back(std::size_t{1});
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    head.push_back(groups[g].label);
-    if (g != 0) head.emplace_back();
-  }
   const auto row_of = [&](std::string name, auto text_of) {
-    vector<std::string> row{std::move(name)};
-    for (std::size_t g = 0; g < groups.size(); ++g) {
-      row.push_back(text_of(groups[g]));
-      if (g != 0) row.emplace_back();
+    vector<std::string>& row = rows.emplace_back(std::size_t{1}, std::move(name));
+    for (std::size_t i = 0; i < set.sides.size(); ++i) {
+      row.push_back(text_of(i));
+      if (i != 0) row.emplace_back();
     }
-    rows.push_back(std::move(row));
   };
-  row_of("policy", policies_of);
-  row_of("seed", seeds_of);
-  row_of("allot", versions_of);
-  for (const shown_figure& f : figures_to_show(groups, options)) {
-    const std::string_view mark = others.mark_of(f.name);
-    vector<std::string> row{f.label + std::string{mark}};
-    bool any = f.name.empty();
-    const auto first = values_of(groups.front(), f.name);
-    for (std::size_t g = 0; g < groups.size(); ++g) {
-      const auto values = values_of(groups[g], f.name);
-      any = any || !values.empty();
-      row.push_back(f.name.empty() ? "" : shown_summary(summary_of(values), f.kind));
-      if (g == 0) continue;
-      const auto d = difference_of(first, values);
-      std::string difference = d ? relative_difference(d->mean, summary_of(first).mean, f.kind) : "";
-      if (d && d->is_within_deviation()) difference.insert(0, "~ ");
-      row.push_back(std::move(difference));
+  row_of({}, [&](std::size_t i) { return set.names[i]; });
+  row_of("policy", [&](std::size_t i) { return policies_of(*set.sides[i]); });
+  row_of("seed", [&](std::size_t i) { return seeds_of(*set.sides[i]); });
+  row_of("allot", [&](std::size_t i) { return texts_of(*set.sides[i], version_of); });
+  for (const shown_figure& f : figures) {
+    if (f.name.empty()) {
+      row_of(f.label, [](std::size_t) { return std::string{}; });
+      continue;
     }
-    if (!any) continue;
-    rows.push_back(std::move(row));
+    if (!has_values(set, f.name)) continue;
+    const std::string_view mark = others.mark_of(f.name);
+    vector<std::string>& row = rows.emplace_back(std::size_t{1}, f.label + std::string{mark});
+    const auto first = values_of(*set.sides.front(), f.name);
+    for (std::size_t i = 0; i < set.sides.size(); ++i) {
+      compared_value c = compared_with(first, *set.sides[i], f);
+      row.push_back(std::move(c.value));
+      if (i != 0) row.push_back(std::move(c.difference));
+    }
+    table.has_marks = table.has_marks || !mark.empty();
+  }
+  return table;
+}
+
+/// A row for each side, and two columns for each figure.
+figure_table table_of_configurations(const side_set& set, const vector<shown_figure>& figures,
+                                     const other_jobs& others) {
+  figure_table table;
+  vector<vector<std::string>>& rows = table.rows;
+  rows.emplace_back(std::size_t{1}, "policy");
+  for (const std::string& name : set.names) rows.emplace_back(std::size_t{1}, name);
+  for (const shown_figure& f : figures) {
+    if (f.name.empty() || !has_values(set, f.name)) continue;
+    const std::string_view mark = others.mark_of(f.name);
+    rows.front().push_back(f.label + std::string{mark});
+    rows.front().emplace_back();
+    const auto first = values_of(*set.sides.front(), f.name);
+    for (std::size_t i = 0; i < set.sides.size(); ++i) {
+      compared_value c = compared_with(first, *set.sides[i], f);
+      rows[i + 1].push_back(std::move(c.value));
+      rows[i + 1].push_back(i == 0 ? std::string{} : std::move(c.difference));
+    }
     table.has_marks = table.has_marks || !mark.empty();
   }
   return table;
 }
 
 /// The first two rows are the names of the sides and their policies.
-std::string as_text(const vector<vector<std::string>>& rows) {
+std::string as_text(const vector<vector<std::string>>& rows, std::size_t width) {
   const vector<std::string>& policies = rows[1];
   // A long name of a policy would make its column so wide that no other has room beside it.
   const auto is_long = [](const std::string& p) { return p.size() > 24; };
@@ -226,7 +266,7 @@ std::string as_text(const vector<vector<std::string>>& rows) {
   }
   text_table table{rows.front()};
   for (std::size_t r = is_wide ? 2 : 1; r < rows.size(); ++r) table.add(rows[r]);
-  return text + table.text();
+  return text + table.text(width);
 }
 
 /// All figures, one per row: exact, for programs.
@@ -247,9 +287,14 @@ std::string as_csv(const vector<run_group>& groups, const vector<std::string>& f
     field(label + " within deviation");
   }
   text += '\n';
+  // Each is compared with the first of its set.
+  vector<const run_group*> first_of(groups.size(), &groups.front());
+  for (const side_set& set : sets_of(groups)) {
+    for (const run_group* side : set.sides)
+      first_of[static_cast<std::size_t>(side - groups.data())] = set.sides.front();
+  }
   for (const std::string& name : figures) {
     append_csv_field(text, name);
-    const auto first = values_of(groups.front(), name);
     for (std::size_t g = 0; g < groups.size(); ++g) {
       const auto values = values_of(groups[g], name);
       const mean_and_deviation s = summary_of(values);
@@ -257,7 +302,8 @@ std::string as_csv(const vector<run_group>& groups, const vector<std::string>& f
       field(s.count == 0 ? "" : plain_number(s.mean));
       field(s.deviation ? plain_number(*s.deviation) : "");
       if (g == 0) continue;
-      const auto d = difference_of(first, values);
+      const auto d =
+          first_of[g] == &groups[g] ? std::nullopt : difference_of(values_of(*first_of[g], name), values);
       field(d ? plain_number(d->mean) : "");
       field(d && d->deviation ? plain_number(*d->deviation) : "");
       field(!d || !d->deviation ? "" : d->is_within_deviation() ? "true" : "false");
@@ -267,9 +313,8 @@ std::string as_csv(const vector<run_group>& groups, const vector<std::string>& f
   return text;
 }
 
-/// Remarks on the runs besides their figures. `on_jobs` is the one on figures over other jobs on each side,
-/// if there are any.
-std::string remarks(const vector<run_group>& groups, const std::string& on_jobs) {
+/// What the signs of all tables mean.
+std::string remarks_on_all(const vector<run_group>& groups) {
   std::string text;
   const bool has_several =
       std::any_of(groups.begin(), groups.end(), [](const auto& g) { return g.runs.size() > 1; });
@@ -278,19 +323,46 @@ std::string remarks(const vector<run_group>& groups, const std::string& on_jobs)
         "\nmean ± standard deviation over the runs; ~: the difference is within the deviation (of the "
         "differences\nbetween runs of one seed, where each seed is there once)\n";
   }
-  if (const std::string part = measured_by_all(groups); !part.empty()) text += "\nmeasured " + part + '\n';
-  const std::string first_part = measured_by(groups.front());
-  if (!on_jobs.empty()) text += '\n' + on_jobs + '\n';
-  for (std::size_t g = 1; g < groups.size(); ++g) {
-    const std::string other = remark_on_window(measured_by(groups[g]), first_part, groups.front().label);
-    if (!other.empty()) text += '\n' + groups[g].label + ' ' + other + '\n';
-    const shared_input shared = shared_by(groups.front(), groups[g]);
-    if (shared == shared_input::all) continue;
-    text += '\n' + groups[g].label + ' ' + remark_on(shared, groups.front().label) + '\n';
-  }
   for_each_run(groups, [&](const run_summary& r) {
     if (!r.stopped.empty()) text += fmt::format("\n{} ended early ({}).\n", r.label, r.stopped);
   });
+  return text;
+}
+
+/// Remarks on the runs of a set besides their figures. `on_jobs` is the one on figures over other jobs on
+/// each side, if there are any.
+std::string remarks(const side_set& set, const std::string& on_jobs) {
+  std::string text;
+  if (const std::string part = measured_by_all(set.sides); !part.empty()) text += "\nmeasured " + part + '\n';
+  if (!on_jobs.empty()) text += '\n' + on_jobs + '\n';
+  const std::string& first_name = set.names.front();
+  const std::string first_part = measured_by(*set.sides.front());
+  for (std::size_t i = 1; i < set.sides.size(); ++i) {
+    const std::string other = remark_on_window(measured_by(*set.sides[i]), first_part, first_name);
+    if (!other.empty()) text += '\n' + set.names[i] + ' ' + other + '\n';
+    const shared_input shared = shared_by(*set.sides.front(), *set.sides[i]);
+    if (shared == shared_input::all) continue;
+    text += '\n' + set.names[i] + ' ' + remark_on(shared, first_name) + '\n';
+  }
+  return text;
+}
+
+/// What the configurations of several sets are, said once: what each is compared with, and policies that have
+/// names of their own.
+std::string configurations_of(const vector<run_group>& groups, const vector<side_set>& sets) {
+  vector<std::string> lines;
+  for (const side_set& set : sets) {
+    for (std::size_t i = 0; i < set.sides.size(); ++i) {
+      const std::string policy = texts_of(*set.sides[i], [](const run_summary& r) { return r.policy; });
+      if (policy != set.names[i]) add_once(lines, set.names[i] + ": " + policy);
+    }
+  }
+  const std::string& first = sets.front().names.front();
+  const auto same = [&](const side_set& s) { return s.names.front() == first; };
+  std::string text = grouped(groups.size()) + " configurations, each compared with ";
+  text += std::all_of(sets.begin(), sets.end(), same) ? first : "the first of its table";
+  text += '\n';
+  for (const std::string& line : lines) text += "  " + line + '\n';
   return text;
 }
 
@@ -373,11 +445,30 @@ std::string measured_by(const run_group& group) {
   return texts_of(group, [](const run_summary& r) { return measured_part(r.measured); });
 }
 
-std::string measured_by_all(const vector<run_group>& groups) {
-  const std::string first = measured_by(groups.front());
+std::string measured_by_all(const vector<const run_group*>& sides) {
+  const std::string first = measured_by(*sides.front());
   const bool is_whole = first == measured_part({});
-  const auto same = [&](const run_group& g) { return measured_by(g) == first; };
-  return is_whole || !std::all_of(groups.begin(), groups.end(), same) ? std::string{} : first;
+  const auto same = [&](const run_group* g) { return measured_by(*g) == first; };
+  return is_whole || !std::all_of(sides.begin(), sides.end(), same) ? std::string{} : first;
+}
+
+vector<side_set> sets_of(const vector<run_group>& groups) {
+  vector<side_set> sets;
+  for (const run_group& g : groups) {
+    const auto same = [&](const side_set& s) { return s.name == g.set; };
+    auto at = std::find_if(sets.begin(), sets.end(), same);
+    if (at == sets.end()) at = sets.insert(sets.end(), side_set{g.set, {}, {}});
+    at->sides.push_back(&g);
+    at->names.push_back(g.side);
+  }
+  const auto is_alone = [](const side_set& s) { return s.sides.size() == 1; };
+  if (sets.size() < 2 || !std::all_of(sets.begin(), sets.end(), is_alone)) return sets;
+  side_set all;
+  for (const run_group& g : groups) {
+    all.sides.push_back(&g);
+    all.names.push_back(g.label);
+  }
+  return {std::move(all)};
 }
 
 shared_input shared_by(const run_group& a, const run_group& b) {
@@ -434,12 +525,30 @@ std::string compared(const vector<run_group>& groups, const compare_options& opt
   if (options.format == "csv") {
     return as_csv(groups, options.figures.empty() ? all_figures(groups) : options.figures);
   }
-  const vector<const run_group*> sides = sides_of(groups);
-  const other_jobs others = other_jobs_of(sides);
-  const figure_table table = table_of(groups, options, others);
-  const std::string on_jobs = table.has_marks ? remark_on_jobs(others, sides) : std::string{};
-  return (options.format == "markdown" ? markdown_table(table.rows) : as_text(table.rows)) +
-         remarks(groups, on_jobs);
+  const vector<side_set> sets = sets_of(groups);
+  const bool is_markdown = options.format == "markdown";
+  // Many configurations are rows: there are fewer figures to look at first.
+  const bool has_several = sets.size() > 1;
+  std::string text = has_several ? configurations_of(groups, sets) : std::string{};
+  for (const side_set& set : sets) {
+    const other_jobs others = other_jobs_of(set.sides);
+    const figure_table table =
+        has_several ? table_of_configurations(set, figures_of_configurations(groups, options), others)
+                    : table_of(set, figures_to_show(groups, options), others);
+    if (has_several)
+      text += is_markdown ? "\n**" + markdown_text(set.name) + "**\n\n" : '\n' + printable(set.name) + '\n';
+    if (is_markdown) {
+      text += markdown_table(table.rows);
+    } else if (has_several) {
+      text_table shown{table.rows.front()};
+      for (std::size_t r = 1; r < table.rows.size(); ++r) shown.add(table.rows[r]);
+      text += shown.text(options.width);
+    } else {
+      text += as_text(table.rows, options.width);
+    }
+    text += remarks(set, table.has_marks ? remark_on_jobs(others, set.sides) : std::string{});
+  }
+  return text + remarks_on_all(groups);
 }
 
 void check_curves(const vector<run_group>& groups, const vector<std::string>& curves, const char* option,

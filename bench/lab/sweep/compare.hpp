@@ -7,6 +7,7 @@
 #include "lab/io/errors.hpp"
 #include "lab/report/run_summary.hpp"
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -33,6 +34,8 @@ struct compare_options {
   std::string svg{};
   /// Drawings may be replaced.
   bool force = false;
+  /// Of tables for people, in characters.
+  std::size_t width = 80;
 };
 
 /// Runs that are one side of a comparison: one configuration with several seeds.
@@ -48,6 +51,18 @@ struct run_group {
   std::string load{};
 };
 
+/// Sides that can be compared with each other: they are of one scenario at one load.
+struct side_set {
+  /// "mix, load 0.9"; empty if all sides are in one set.
+  std::string name;
+  vector<const run_group*> sides;
+  /// What the sides are called in it.
+  vector<std::string> names;
+};
+/// Each set with what the others of it are compared with first: the baseline of the experiment, or the first
+/// there is. If no set had two sides, all of them are one.
+[[nodiscard]] vector<side_set> sets_of(const vector<run_group>& groups);
+
 /// The figure in each run of the group that has it, with the run's seed.
 [[nodiscard]] vector<seeded_value> values_of(const run_group& group, std::string_view figure);
 /// What the runs say, each text once: "standard, standard (guard none)".
@@ -58,7 +73,7 @@ struct run_group {
 /// Which part of its runs a side measures: "the whole run", "without the first 12h".
 [[nodiscard]] std::string measured_by(const run_group& group);
 /// The same for all sides, if it is the same part and not the whole; else empty. Precondition: there is one.
-[[nodiscard]] std::string measured_by_all(const vector<run_group>& groups);
+[[nodiscard]] std::string measured_by_all(const vector<const run_group*>& sides);
 /// The least that runs with the same seed share, if each seed occurs once. With one run per side the seed
 /// does not matter, since it may belong to the policy only.
 [[nodiscard]] shared_input shared_by(const run_group& a, const run_group& b);
@@ -71,7 +86,7 @@ void check_curves(const vector<run_group>& groups, const vector<std::string>& cu
 /// The groups that the names refer to.
 [[nodiscard]] vector<run_group> read_groups(const vector<std::string>& names, errors& found);
 
-/// The figures of all groups side by side, each with its difference from the first.
+/// The figures of all groups side by side, each with its difference from the first of its set.
 [[nodiscard]] std::string compared(const vector<run_group>& groups, const compare_options& options);
 
 /// `allot compare A B [...]`: prints `compared` on standard output. Returns the exit status: 0, or 2 if one

@@ -12,6 +12,7 @@
 #include <allot/lab/trace.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <optional>
@@ -89,10 +90,13 @@ std::string load_text(const load_curves& c, std::int64_t load) {
 std::string heading_of(const load_curves& c) {
   return c.scenario + (c.is_of_arrivals ? " over arrivals" : " over load");
 }
+std::string measured_text(const load_curves& c) {
+  return c.measured.empty() ? std::string{} : "; measured " + c.measured;
+}
 std::string note_of(const load_curves& c) {
-  std::string note = c.most_runs > 1 ? "mean ± standard deviation over the seeds" : "one run each";
-  if (!c.measured.empty()) note += "; measured " + c.measured;
-  return note;
+  return (c.most_runs > 1 ? "means over the seeds; bands from the 10th to the 90th percentile of them"
+                          : "one run each") +
+         measured_text(c);
 }
 
 std::string shown_mean(const mean_and_deviation& s, figure_kind kind) {
@@ -170,24 +174,21 @@ vector<load_curves> curves_over_load(const vector<run_group>& groups, const vect
   return all;
 }
 
-report::chart chart_of(const load_curves& c) {
+report::chart chart_of(const load_curves& c, std::string_view for_script) {
   using report::million;
-  chart drawn{"curve", c.scenario + ": " + c.title, note_of(c), ""};
+  chart drawn{"curve", c.scenario + ": " + c.title, note_of(c), std::string{for_script}};
   double least = 0;
   double most = 0;
   bool any = false;
-  bool is_negative = false;
   for (const load_curves::curve& curve : c.curves) {
     for (const load_curves::point& p : curve.points) {
-      const double deviation = p.value.deviation.value_or(0);
-      least = any ? std::min(least, p.value.mean - deviation) : p.value.mean - deviation;
-      most = any ? std::max(most, p.value.mean + deviation) : p.value.mean + deviation;
-      is_negative = is_negative || p.value.mean < 0;
+      const double low = std::min(p.value.mean, p.value.p10);
+      const double high = std::max(p.value.mean, p.value.p90);
+      least = any ? std::min(least, low) : low;
+      most = any ? std::max(most, high) : high;
       any = true;
     }
   }
-  // A deviation does not reach below zero unless some mean does.
-  if (!is_negative) least = std::max(least, 0.0);
   const axis_unit unit = unit_for(c, std::max(std::abs(least), std::abs(most)));
   const auto milli = [&](double value) {
     constexpr double limit = 1e12;
@@ -245,10 +246,9 @@ report::chart chart_of(const load_curves& c) {
           finish();
           continue;
         }
-        const double deviation = p->value.deviation.value_or(0);
         line.emplace_back(position(load), milli(p->value.mean));
-        upper.emplace_back(position(load), milli(p->value.mean + deviation));
-        lower.emplace_back(position(load), milli(p->value.mean - deviation));
+        upper.emplace_back(position(load), milli(p->value.p90));
+        lower.emplace_back(position(load), milli(p->value.p10));
       }
       finish();
     }
@@ -263,14 +263,15 @@ report::chart chart_of(const load_curves& c) {
 std::string curve_tables(const vector<load_curves>& all, std::string_view format) {
   std::string text;
   if (format == "csv") {
-    text = "figure,scenario,policy,load,runs,mean,sd\n";
+    text = "figure,scenario,policy,load,runs,mean,sd,p10,p90\n";
     for (const load_curves& c : all) {
       for (const load_curves::curve& curve : c.curves) {
         for (const load_curves::point& p : curve.points) {
           append_csv_field(text, c.figure);
           for (const std::string& field :
                {c.scenario, curve.side, load_text(c, p.load), std::to_string(p.value.count),
-                plain_number(p.value.mean), p.value.deviation ? plain_number(*p.value.deviation) : ""}) {
+                plain_number(p.value.mean), p.value.deviation ? plain_number(*p.value.deviation) : "",
+                plain_number(p.value.p10), plain_number(p.value.p90)}) {
             append_csv_field(text += ',', field);
           }
           text += '\n';
@@ -290,7 +291,10 @@ std::string curve_tables(const vector<load_curves>& all, std::string_view format
       }
     }
     if (!text.empty()) text += '\n';
-    const std::string title = heading_of(c) + ": " + c.title + " (" + note_of(c) + ')';
+    const std::string title =
+        heading_of(c) + ": " + c.title + " (" +
+        (c.most_runs > 1 ? "mean ± standard deviation over the seeds" : "one run each") + measured_text(c) +
+        ')';
     if (format == "markdown") {
       text += "**" + markdown_text(title) + "**\n\n" + markdown_table(rows);
       continue;
@@ -305,15 +309,16 @@ std::string curve_tables(const vector<load_curves>& all, std::string_view format
 std::string curve_figures(const vector<load_curves>& all) {
   using report::escaped;
   std::string html;
+  std::size_t parts = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::string heading = heading_of(all[i]);
     if (i == 0 || heading != heading_of(all[i - 1])) {
       if (i != 0) html += "</div></figure>\n";
-      html += "<figure><figcaption><h2>" + escaped(heading) + "</h2><p>" + escaped(note_of(all[i]));
-      if (all[i].most_runs > 1) html += "; a band reaches as far as the deviation";
+      html += "<figure id=curves-" + std::to_string(parts++) + "><figcaption><h2>" + escaped(heading) +
+              "</h2><p>" + escaped(note_of(all[i]));
       html += "</p></figcaption>\n<div class=\"panels two\">\n";
     }
-    const chart c = chart_of(all[i]);
+    const chart c = chart_of(all[i], "curve:" + std::to_string(i));
     html += "<div><h3>" + escaped(all[i].title) + "</h3>";
     c.write_plot(html);
     c.write_legend(html);
@@ -321,6 +326,48 @@ std::string curve_figures(const vector<load_curves>& all) {
   }
   if (!all.empty()) html += "</div></figure>\n";
   return html;
+}
+
+vector<std::string> curve_headings(const vector<load_curves>& all) {
+  vector<std::string> headings;
+  for (const load_curves& c : all) {
+    if (headings.empty() || headings.back() != heading_of(c)) headings.push_back(heading_of(c));
+  }
+  return headings;
+}
+
+std::string curve_data(const vector<load_curves>& all) {
+  using report::append_json_string;
+  constexpr std::array<std::string_view, 6> kinds = {"count", "time", "gpu_hours", "rate", "index", "plain"};
+  std::string json = "<script type=\"application/json\" id=curves>[";
+  for (const load_curves& c : all) {
+    json += json.back() == '[' ? "{\"kind\":\"" : ",{\"kind\":\"";
+    json.append(kinds[static_cast<std::size_t>(c.kind)]).append("\",\"loads\":[");
+    for (const std::int64_t load : c.loads) {
+      if (json.back() != '[') json += ',';
+      json += decimal(load);
+    }
+    json += "],\"sides\":[";
+    for (const load_curves::curve& curve : c.curves) {
+      json += json.back() == '[' ? "{\"name\":" : ",{\"name\":";
+      append_json_string(json, curve.side);
+      json += ",\"points\":[";
+      for (const std::int64_t load : c.loads) {
+        if (json.back() != '[') json += ',';
+        const load_curves::point* const p = find_load(curve, load);
+        if (p == nullptr) {
+          json += "null";
+          continue;
+        }
+        json.append("[").append(plain_number(p->value.mean)).append(",").append(plain_number(p->value.p10));
+        json.append(",").append(plain_number(p->value.p90)).append(",");
+        json.append(p->value.deviation ? plain_number(*p->value.deviation) : "null").append("]");
+      }
+      json += "]}";
+    }
+    json += "]}";
+  }
+  return json + "]</script>\n";
 }
 
 vector<std::string> curve_files(const vector<load_curves>& all) {

@@ -68,13 +68,18 @@ struct load_curves {
 [[nodiscard]] vector<load_curves> curves_over_load(const vector<run_group>& groups,
                                                    const vector<std::string>& figures);
 
-/// Lines with dots at the means, and a band as wide as the standard deviation on either side.
-[[nodiscard]] report::chart chart_of(const load_curves& c);
+/// Lines with dots at the means, and bands between the percentiles.
+/// `for_script` says which of them it is.
+[[nodiscard]] report::chart chart_of(const load_curves& c, std::string_view for_script = {});
 
 /// Tables of the same: "text", "markdown" or "csv" (exact, a row per point).
 [[nodiscard]] std::string curve_tables(const vector<load_curves>& all, std::string_view format);
-/// A part of a page for each scenario.
+/// A part of a page for each scenario; each is `curves-0` and so on.
 [[nodiscard]] std::string curve_figures(const vector<load_curves>& all);
+/// What these parts are called, each once and in their order.
+[[nodiscard]] vector<std::string> curve_headings(const vector<load_curves>& all);
+/// The same for the script of the page, which draws the charts again when somebody hides a policy.
+[[nodiscard]] std::string curve_data(const vector<load_curves>& all);
 /// The names of the files that the charts are written to, in their order: letters, digits, '.', '-' and '_',
 /// each name once.
 [[nodiscard]] vector<std::string> curve_files(const vector<load_curves>& all);

@@ -6,6 +6,7 @@
 #include "lab/io/packed_input.hpp"
 #include "lab/io/terminal.hpp"
 #include "lab/report/report.hpp"
+#include "lab/report/result_files.hpp"
 #include "lab/report/run_summary.hpp"
 #include "lab/sweep/compare.hpp"
 #include "lab/sweep/compare_common.hpp"
@@ -20,6 +21,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -30,6 +32,11 @@
 namespace allot {
 inline namespace v0 {
 namespace lab {
+
+// The file of that name: .cmake/embed.cmake makes a string of it.
+namespace embedded {
+extern const std::string_view compare_js;
+}  // namespace embedded
 
 namespace {
 
@@ -113,9 +120,9 @@ class comparison {
     others_ = other_jobs_of(sides_);
     choose_layers();
     std::string html;
-    std::string title = "Comparison:";
-    for (const compared_run& r : runs_) title += (&r == runs_.data() ? " " : ", ") + r.label();
-    begin_page(html, title);
+    vector<std::string> names;
+    for (const compared_run& r : runs_) names.push_back(r.label());
+    begin_page(html, "Comparison: " + listed_names(names));
     write_head(html);
     html += "<main>\n";
     write_figures(html);
@@ -124,7 +131,7 @@ class comparison {
     write_waits(html);
     write_tenants(html);
     html += "</main>\n";
-    end_page(html, false);
+    end_page(html, {embedded::compare_js});
     return html;
   }
 
@@ -252,9 +259,20 @@ class comparison {
     return steps;
   }
 
+  /// For the script: what lies where on the axis, in seconds.
+  [[nodiscard]] std::string time_axis() const {
+    return "time:" + decimal(begin_) + ':' + decimal(end_ - begin_);
+  }
+
   void write_head(std::string& html) const {
     html += "<header><h1>" + grouped(runs_.size()) + " replays compared</h1>\n";
-    html += "<p>differences are from the first; the better figures are bold</p>\n";
+    html += "<p>differences are from the first; the best figures are bold, and those within 1 % of them";
+    std::string unfinished;
+    for (const compared_run& r : runs_) {
+      if (!has_done_the_work(r)) unfinished += (unfinished.empty() ? "" : ", ") + r.label();
+    }
+    if (!unfinished.empty()) html += "; not those of " + escaped(unfinished) + ", which completed fewer jobs";
+    html += "</p>\n";
     vector<std::pair<std::string_view, shared_input>> others;
     for (std::size_t i = 1; i < runs_.size(); ++i) {
       others.emplace_back(runs_[i].label(), shared_by(runs_.front().summary.input, runs_[i].summary.input));
@@ -268,24 +286,38 @@ class comparison {
     html += "</header>\n";
   }
 
+  /// Whoever leaves jobs undone is not better at the rest.
+  [[nodiscard]] bool has_done_the_work(const compared_run& r) const {
+    constexpr std::string_view completed = "jobs/completed";
+    double most = 0;
+    for (const compared_run& other : runs_) most = std::max(most, other.summary.find(completed).value_or(0));
+    return r.summary.find(completed).value_or(0) >= 0.99 * most;
+  }
+  /// Too close for one run each to say which is better: 1 %, or a point of a rate.
+  [[nodiscard]] static bool is_close(double a, double b, figure_kind kind) {
+    return std::abs(a - b) <= 0.01 * (kind == figure_kind::rate ? 1 : std::max(std::abs(a), std::abs(b)));
+  }
+
   void write_table(std::string& html, const vector<shown_figure>& rows) const {
     for (const shown_figure& f : rows) {
       vector<std::optional<double>> values;
       std::optional<double> best;
       bool any = false;
-      bool differ = false;
       for (const compared_run& r : runs_) {
         const auto value = values.emplace_back(r.summary.find(f.name));
         any = any || (value && *value != 0);
-        if (!value) continue;
-        if (best && *best != *value) differ = true;
+        if (!value || !has_done_the_work(r)) continue;
         if (!best || (f.better == preferred::less ? *value < *best : *value > *best)) best = value;
       }
       // A row of zeros says nothing.
       if (!any) continue;
+      const bool differ = best && std::any_of(values.begin(), values.end(), [&](const auto& v) {
+                            return v && !is_close(*v, *best, f.kind);
+                          });
       html += "<tr><td>" + escaped(f.label) + std::string{others_.mark_of(f.name)};
       for (std::size_t i = 0; i < values.size(); ++i) {
-        const bool wins = differ && f.better != preferred::neither && values[i] && values[i] == best;
+        const bool wins = differ && f.better != preferred::neither && values[i] &&
+                          has_done_the_work(runs_[i]) && is_close(*values[i], *best, f.kind);
         html += wins ? "<td class=win>" : "<td>";
         html += values[i] ? shown(*values[i], f.kind) : "-";
         if (i == 0) continue;
@@ -297,12 +329,12 @@ class comparison {
     }
   }
   void open_table(std::string& html) const {
-    html += "<div class=scroll><table>\n<tr><th>";
+    html += "<div class=\"scroll tall\"><table>\n<thead><tr><th>";
     for (std::size_t i = 0; i < runs_.size(); ++i) {
       html += "<th scope=col>" + escaped(runs_[i].label());
       if (i != 0) html += "<th>";
     }
-    html += '\n';
+    html += "</thead>\n";
   }
   void write_figures(std::string& html) const {
     html += "<figure>";
@@ -352,7 +384,7 @@ class comparison {
     std::string legend;
     for (std::size_t i = 0; i < runs_.size(); ++i) {
       if (runs_[i].pending.empty()) continue;
-      chart c{"gpus", runs_[i].label(), "GPUs in use by quota", ""};
+      chart c{"gpus", runs_[i].label(), "GPUs in use by quota", "stack:" + time_axis()};
       c.set_ticks(time_ticks(begin_, end_), std::string{time_axis_title});
       c.set_values(scale_for(most), "GPUs");
       vector<chart::steps> curves;
@@ -373,7 +405,7 @@ class comparison {
   }
   void write_waiting(std::string& html) const {
     if (!has_curves_ || end_ <= begin_) return;
-    chart c{"waiting", "Waiting jobs", "how many are submitted and do not run", ""};
+    chart c{"waiting", "Waiting jobs", "how many are submitted and do not run", "lines:" + time_axis()};
     c.set_ticks(time_ticks(begin_, end_), std::string{time_axis_title});
     std::int64_t most = 1000;
     for (std::size_t i = 0; i < runs_.size(); ++i) {
@@ -396,14 +428,13 @@ class comparison {
     if (!any) return;
     const log_time_axis axis{longest};
     chart c{"waiting_times", "How long jobs wait",
-            "the part of the jobs that had started after so long; of those that started at all", ""};
+            "the part of the jobs that had started after so long; of those that started at all",
+            "lines:log:" + decimal(axis.end())};
     c.set_ticks(axis.ticks(), std::string{wait_axis_title});
     c.make_tall();
-    std::int64_t least = million;
     for (std::size_t i = 0; i < runs_.size(); ++i) {
       if (runs_[i].waits.empty()) continue;
       const vector<std::int64_t> part = cdf_of(runs_[i].waits, axis);
-      least = std::min(least, part.front());
       chart::steps steps;
       for (std::size_t k = 0; k < part.size(); ++k) {
         steps.emplace_back(static_cast<std::int64_t>(k) * million / static_cast<std::int64_t>(cdf_points - 1),
@@ -412,8 +443,7 @@ class comparison {
       c.line(std::move(steps), "curve s" + colour_of_run(i));
       c.explain("q" + colour_of_run(i), runs_[i].label());
     }
-    const std::int64_t bottom = std::min<std::int64_t>(least / 250'000, 3) * 25'000;
-    c.set_values({100'000, bottom >= 50'000 ? 10'000 : 25'000}, "%", bottom);
+    c.set_values({100'000, 25'000}, "%");
     c.write_figure(html);
   }
   void write_tenants(std::string& html) const {

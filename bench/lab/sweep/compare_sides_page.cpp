@@ -24,28 +24,12 @@ namespace lab {
 // compare_sides.css, without its last newline: .cmake/embed.cmake makes a string of it.
 namespace embedded {
 extern const std::string_view compare_sides_css;
+extern const std::string_view compare_js;
 }  // namespace embedded
 
 namespace {
 
 using report::escaped;
-
-/// Sides that are compared with each other.
-struct side_set {
-  std::string_view name;
-  vector<const run_group*> sides;
-};
-
-vector<side_set> sets_of(const vector<run_group>& groups) {
-  vector<side_set> sets;
-  for (const run_group& g : groups) {
-    const auto same = [&](const side_set& s) { return s.name == g.set; };
-    auto at = std::find_if(sets.begin(), sets.end(), same);
-    if (at == sets.end()) at = sets.insert(sets.end(), {g.set, {}});
-    at->sides.push_back(&g);
-  }
-  return sets;
-}
 
 /// "59.4 % ± 2.6 %".
 std::string shown_with_deviation(const mean_and_deviation& s, figure_kind kind) {
@@ -60,23 +44,28 @@ void write_bars(std::string& html, const side_set& set, std::string_view name, s
   for (const run_group* side : set.sides) {
     const mean_and_deviation& s = all.emplace_back(summary_of(values_of(*side, name)));
     if (s.count == 0) continue;
-    least = std::min(least, s.mean - s.deviation.value_or(0));
-    most = std::max(most, s.mean + s.deviation.value_or(0));
+    least = std::min({least, s.mean, s.p10});
+    most = std::max({most, s.mean, s.p90});
   }
-  // Bars of length zero are omitted, and a deviation does not reach below zero unless some mean does.
-  const auto is_negative = [](const mean_and_deviation& s) { return s.count != 0 && s.mean < 0; };
-  if (std::none_of(all.begin(), all.end(), is_negative)) least = 0;
+  // Bars of length zero are omitted.
   if (least == 0 && most == 0) return;
+  // What has a natural end is shown as a part of it.
+  const figure_kind kind = kind_of(name);
+  const bool has_end = (kind == figure_kind::rate || name == "jain") && most <= 1;
+  if (has_end) most = 1;
   constexpr double width = 1000;
   const auto position = [&](double value) {
     return std::clamp((value - least) / (most - least), 0.0, 1.0) * width;
   };
-  const figure_kind kind = kind_of(name);
-  html += fmt::format("<div><h3>{}</h3>\n", title);
+  html +=
+      fmt::format("<div><h3>{} <small>{} to {}</small></h3>\n", title, least < 0 ? shown(least, kind) : "0",
+                  !has_end                    ? shown(most, kind)
+                  : kind == figure_kind::rate ? "100 %"
+                                              : "1");
   for (std::size_t i = 0; i < set.sides.size(); ++i) {
     const mean_and_deviation& s = all[i];
     const std::string value = shown_with_deviation(s, kind);
-    const std::string side = escaped(set.sides[i]->side);
+    const std::string side = escaped(set.names[i]);
     html += fmt::format("<div class=team><span>{}</span><span class=t>{}</span><div class=bar>", side, value);
     html += fmt::format(
         "<svg viewBox=\"0 0 1000 14\" preserveAspectRatio=none role=img aria-label=\"{}: {}\">", side, value);
@@ -86,9 +75,9 @@ void write_bars(std::string& html, const side_set& set, std::string_view name, s
       html += fmt::format("<rect class=q{} x={:.1f} y=0 width={:.1f} height=14 />",
                           std::min(i, report::most_colours), std::min(zero, mean), std::abs(mean - zero));
       if (least < 0) html += fmt::format("<path class=zero d=\"M{:.1f} 0V14\"/>", zero);
-      if (s.deviation.value_or(0) > 0) {
-        const double from = position(s.mean - *s.deviation);
-        const double to = position(s.mean + *s.deviation);
+      if (s.p10 < s.p90) {
+        const double from = position(s.p10);
+        const double to = position(s.p90);
         html +=
             fmt::format("<path class=whisker d=\"M{0:.1f} 7H{1:.1f}M{0:.1f} 3V11M{1:.1f} 3V11\"/>", from, to);
       }
@@ -109,13 +98,15 @@ void write_row(std::string& html, const side_set& set, const other_jobs& others,
   html += "<tr><td>" + escaped(f.label) + std::string{others.mark_of(f.name)};
   const mean_and_deviation first = summary_of(values.front());
   for (std::size_t i = 0; i < values.size(); ++i) {
-    html += "<td>" + shown_with_deviation(summary_of(values[i]), f.kind);
-    if (i == 0) continue;
-    const auto d = difference_of(values.front(), values[i]);
-    html += "<td><small>";
-    if (d && d->is_within_deviation()) html += "~ ";
-    if (d) html += relative_difference(d->mean, first.mean, f.kind);
-    html += "</small>";
+    const mean_and_deviation s = summary_of(values[i]);
+    html += "<td>" + (s.count == 0 ? "-" : shown(s.mean, f.kind));
+    std::string below = s.deviation ? "± " + shown(*s.deviation, f.kind) : "";
+    const auto d = i == 0 ? std::nullopt : difference_of(values.front(), values[i]);
+    const std::string difference = d ? relative_difference(d->mean, first.mean, f.kind) : "";
+    if (!difference.empty()) {
+      below.append(below.empty() ? "" : ", ").append(d->is_within_deviation() ? "~ " : "").append(difference);
+    }
+    if (!below.empty()) html += "<small>" + below + "</small>";
   }
   html += '\n';
 }
@@ -135,17 +126,14 @@ vector<std::string> tenants_of(const side_set& set) {
 }
 
 void write_table(std::string& html, const side_set& set) {
-  // Every side but the first has two columns: the value, and the difference.
   const auto row = [&](std::string_view title, std::string_view cell, auto text_of) {
     html += fmt::format("<tr><{} class=t>{}", cell, title);
-    for (std::size_t i = 0; i < set.sides.size(); ++i) {
-      html += fmt::format("<{}>{}", cell, text_of(*set.sides[i]));
-      if (i != 0) html += fmt::format("<{}>", cell);
-    }
+    for (const run_group* side : set.sides) html += fmt::format("<{}>{}", cell, text_of(*side));
     html += '\n';
   };
-  html += "<div class=\"scroll gap\"><table>\n";
-  row({}, "th", [](const run_group& side) { return escaped(side.side); });
+  html += "<div class=\"scroll tall gap\"><table>\n<thead><tr><th>";
+  for (const std::string& name : set.names) html += "<th scope=col>" + escaped(name);
+  html += "</thead>\n";
   row("runs", "td", [](const run_group& side) { return grouped(side.runs.size()); });
   // A sweep has its own names for policies.
   const auto texts = [&](std::string_view title, auto text_of) {
@@ -167,25 +155,43 @@ void write_table(std::string& html, const side_set& set) {
   }
 }
 
-void write_set(std::string& html, const side_set& set) {
-  html += "<figure>";
+/// `is_alone`: the page has no other table, so that this one need not be folded.
+void write_set(std::string& html, const side_set& set, std::size_t number, bool is_alone) {
+  html += "<figure id=set-" + std::to_string(number) + '>';
   if (!set.name.empty()) html += "<figcaption><h2>" + escaped(set.name) + "</h2></figcaption>\n";
   vector<std::pair<std::string_view, shared_input>> others;
-  for (const run_group* side : set.sides)
-    others.emplace_back(side->side, shared_by(*set.sides.front(), *side));
-  write_other_inputs(html, set.sides.front()->side, others);
   const std::string first_part = measured_by(*set.sides.front());
-  for (const run_group* side : set.sides) {
-    write_other_window(html, side->side, measured_by(*side), set.sides.front()->side, first_part);
+  for (std::size_t i = 0; i < set.sides.size(); ++i) {
+    others.emplace_back(set.names[i], shared_by(*set.sides.front(), *set.sides[i]));
+  }
+  write_other_inputs(html, set.names.front(), others);
+  for (std::size_t i = 0; i < set.sides.size(); ++i) {
+    write_other_window(html, set.names[i], measured_by(*set.sides[i]), set.names.front(), first_part);
   }
   html += "<div class=\"panels two\">\n";
   for (const auto& [name, title] : drawn_figures) write_bars(html, set, name, title);
   html += "</div>\n";
+  html += is_alone ? "<h3 class=gap>All figures</h3>"
+                   : "<details><summary>All figures, and each quota's</summary>";
   write_table(html, set);
-  html += "</figure>\n";
+  html += is_alone ? "</figure>\n" : "</details></figure>\n";
 }
 
-void write_head(std::string& html, const vector<run_group>& groups) {
+/// Links to the parts of the page.
+void write_contents(std::string& html, const vector<load_curves>& curves, const vector<side_set>& sets) {
+  const vector<std::string> headings = curve_headings(curves);
+  if (headings.size() + sets.size() < 2) return;
+  html += "<nav class=contents aria-label=contents>";
+  const auto link = [&](std::string_view part, std::size_t i, std::string_view text) {
+    html += fmt::format("<a href=\"#{}-{}\">{}</a> ", part, i, escaped(text));
+  };
+  for (std::size_t i = 0; i < headings.size(); ++i) link("curves", i, headings[i]);
+  for (std::size_t i = 0; i < sets.size(); ++i)
+    link("set", i, sets[i].name.empty() ? "All figures" : sets[i].name);
+  html += "</nav>\n";
+}
+
+void write_head(std::string& html, const vector<run_group>& groups, const vector<side_set>& sets) {
   std::size_t runs = 0;
   std::size_t most = 0;
   for (const run_group& g : groups) {
@@ -196,10 +202,22 @@ void write_head(std::string& html, const vector<run_group>& groups) {
           " replays";
   if (most > 1) {
     html +=
-        "; mean ± standard deviation over the runs of each, which the lines on the bars show; ~: the "
-        "difference is within the deviation of the differences between runs of one seed";
+        "; mean ± standard deviation over the runs of each; the lines on the bars reach from their 10th to "
+        "their "
+        "90th percentile; ~: the difference is within the deviation of the differences between runs of one "
+        "seed";
   }
-  html += "; differences are from the first</p>\n";
+  const std::string& first = sets.front().names.front();
+  const auto same = [&](const side_set& s) { return s.names.front() == first; };
+  html += "; differences are from ";
+  html += std::all_of(sets.begin(), sets.end(), same) ? escaped(first) : "the first of each table";
+  html += "</p>\n";
+  const auto is_whole = [](const run_group& g) { return measured_by(g) == measured_part({}); };
+  if (std::any_of(groups.begin(), groups.end(), is_whole)) {
+    html +=
+        "<p>Whole runs are measured, with the time after the last submission in which the cluster drains: "
+        "the longer the queue is then, the lower the utilisation. --no-drain leaves it out.</p>\n";
+  }
   for (const run_group& g : groups) {
     for (const run_summary& r : g.runs) {
       if (r.stopped.empty()) continue;
@@ -232,16 +250,24 @@ void write_other_window(std::string& html, std::string_view run, std::string_vie
 
 std::string page_of_sides(const vector<run_group>& groups, const vector<std::string>& curves) {
   std::string html;
-  std::string title = "Comparison:";
-  for (const run_group& g : groups) title += (&g == groups.data() ? " " : ", ") + g.label;
-  report::begin_page(html, title);
+  const vector<side_set> sets = sets_of(groups);
+  const vector<load_curves> over_load = curves_over_load(groups, curves);
+  vector<std::string> names;
+  for (const side_set& set : sets) {
+    for (const std::string& name : set.names) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  report::begin_page(html, "Comparison: " + report::listed_names(names));
   html.append("<style>").append(embedded::compare_sides_css).append("</style>\n");
-  write_head(html, groups);
+  write_head(html, groups, sets);
+  write_contents(html, over_load, sets);
   html += "<main>\n";
-  html += curve_figures(curves_over_load(groups, curves));
-  for (const side_set& set : sets_of(groups)) write_set(html, set);
+  html += curve_figures(over_load);
+  for (std::size_t i = 0; i < sets.size(); ++i) write_set(html, sets[i], i, sets.size() == 1);
   html += "</main>\n";
-  report::end_page(html, false);
+  html += curve_data(over_load);
+  report::end_page(html, {embedded::compare_js});
   return html;
 }
 

@@ -448,7 +448,13 @@ vector<run_group> groups_of_sweep(const std::string& directory, errors& found) {
     for (const swept_point* p : c.points) {
       if (p->is == swept_point::state::done) group.runs.push_back(*p->summary);
     }
-    if (!group.runs.empty()) groups.push_back(std::move(group));
+    if (group.runs.empty()) continue;
+    groups.push_back(std::move(group));
+    // The baseline is what the others of its set are compared with.
+    if (c.first->policy != sweep->baseline) continue;
+    const auto first = std::find_if(groups.begin(), groups.end(),
+                                    [&](const run_group& g) { return g.set == groups.back().set; });
+    std::rotate(first, groups.end() - 1, groups.end());
   }
   if (groups.empty()) found.add(directory, {}, "no point of the sweep is done");
   return groups;
