@@ -3,8 +3,6 @@
 
 #include "lab/io/colours.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
