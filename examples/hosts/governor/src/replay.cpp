@@ -132,10 +132,10 @@ simulation::numbering simulation::number(const chapter& log) {
     if (brings_job(says->what.is)) all.push_back({i, &says->what.key, &says->what.what});
     for (const auto& [key, what] : says->what.jobs) all.push_back({i, &key, &what});
   }
-  // A job of the workload is older than those behind it.
-  std::stable_sort(all.begin(), all.end(), [](const arrival& a, const arrival& b) {
-    return std::pair{a.what->submitted, a.what->rank} < std::pair{b.what->submitted, b.what->rank};
-  });
+  // A job of the workload comes before those behind it where nothing else decides. It may have been submitted
+  // later: what was requeued, and what its user has put back.
+  std::stable_sort(all.begin(), all.end(),
+                   [](const arrival& a, const arrival& b) { return a.what->rank < b.what->rank; });
   numbering n;
   for (const arrival& a : all) {
     n.by_line[a.line].push_back(static_cast<job_index>(n.jobs.size()));
@@ -225,7 +225,7 @@ std::string_view simulation::change_places(const event& e) {
     static_cast<void>(e.is == kind::close ? driver_.nodes().close(*n) : driver_.nodes().reopen(*n));
   } else if (e.is == kind::foreign) {
     if (foreign_.count(e.key) != 0) return "the job is known already";
-    foreign_[e.key] = take_place(e.where, {});
+    foreign_[e.key] = take_place(e.where, e.what.pods);
   } else {
     const auto at = foreign_.find(e.key);
     if (at == foreign_.end()) return "unknown_job";

@@ -34,6 +34,8 @@ class fake_host final : public host {
     std::size_t quota = 0;
     std::uint32_t pods = 1;
     std::uint32_t gpus_each = 1;
+    std::uint32_t cpus_each = 0;
+    bool is_governed = true;
     std::int64_t priority = 0;
     bool preemptible = true;
     std::int64_t duration_s = 60;
@@ -169,11 +171,13 @@ class fake_host final : public host {
     j.name = name;
     j.uid = std::to_string(t.uid);
     j.at = t.at;
+    j.is_governed = t.is_governed;
     facts& f = j.what.emplace();
     f.quota = allot::quota_id{t.quota};
     f.request[0] = allot::quantity::whole(gpus_of(t));
     f.pods.pods = t.pods;
     f.pods.gpus = allot::quantity::whole(t.gpus_each);
+    f.pods.cpu_milli = std::int64_t{t.cpus_each} * 1000;
     f.pods.pools = t.pools;
     f.priority = t.priority;
     f.preemptible = t.preemptible;

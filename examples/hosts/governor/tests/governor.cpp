@@ -425,6 +425,44 @@ TEST_CASE("lost GPUs get no jobs, also after a restart") {
   }
 }
 
+TEST_CASE("replay: who was submitted later may come before others of the same turn") {
+  world w;
+  const job_name before = w.host.submit(1, 2, 8, 20);
+  w.host.submit(2, 1, 8, 1000);
+  w.host.submit(3, 1, 8, 1000);
+  w.ticks(3);
+  REQUIRE(w.at(before) == stage::running);
+  // The older one was requeued by the host, which tells it as submitted then. What the larger one is
+  // preferred by makes up for that.
+  const job_name older = w.host.submit(1, 2, 8, 30);
+  const job_name newer = w.host.submit(1, 1, 8, 30);
+  w.host.jobs.at(newer).submitted_s -= 80;
+  while (w.at(before) != stage::ended) w.tick();
+  w.ticks(5);
+  CHECK(w.at(older) == stage::running);
+  CHECK(w.at(newer) == stage::waiting);
+  w.replays();
+}
+
+TEST_CASE("replay: what jobs that are not governed have besides GPUs is not free") {
+  world w;
+  for (machine_report& m : w.host.machines) m.is.cpus = 64;
+  const job_name other = w.host.submit(1, 1, 0, 1000);
+  w.host.jobs.at(other).is_governed = false;
+  w.host.jobs.at(other).cpus_each = 64;
+  w.host.jobs.at(other).where = {{"n1", 0, 64}};
+  w.host.enter(other, w.host.jobs.at(other), stage::running);
+  w.tick();
+  const job_name job = w.host.submit(1, 4, 8, 1000);
+  w.host.jobs.at(job).cpus_each = 8;
+  w.ticks(5);
+  CHECK(w.at(job) == stage::waiting);
+  w.host.enter(other, w.host.jobs.at(other), stage::ended);
+  w.ticks(5);
+  CHECK(w.at(job) == stage::running);
+  w.replays();
+}
+
 TEST_CASE("a host's own words outlive the governor") {
   world w;
   const job_name lame = w.host.submit(1, 1, 8, 50);
