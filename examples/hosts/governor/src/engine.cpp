@@ -2,6 +2,7 @@
 #include "governor/src/engine.hpp"
 
 #include "governor/src/named_plan.hpp"
+#include "governor/src/resource_words.hpp"
 #include "governor/src/where.hpp"
 
 #include <allot/quota/shortfall.hpp>
@@ -36,7 +37,9 @@ allot::result<std::unique_ptr<engine>> engine::make(engine_setup setup) {
   std::unique_ptr<engine> e{new engine};
   e->setup_ = std::move(setup);
   const allot::lab::quotas_file& file = e->setup_.quotas;
-  e->names_ = allot::dimension_names<dimensions>{file.resources};
+  std::vector<std::string> names;
+  for (const std::string& r : file.resources) names.push_back(shown_resource(r));
+  e->names_ = allot::dimension_names<dimensions>{names};
   host_places where;
   if (e->setup_.places_jobs) {
     auto made = places_of(e->setup_);

@@ -4,6 +4,7 @@
 #include "governor/src/log.hpp"
 #include "governor/src/page_history.hpp"
 #include "governor/src/page_text.hpp"
+#include "governor/src/resource_words.hpp"
 #include "governor/src/snapshot_text.hpp"
 
 #include <allot/core/text.hpp>
@@ -305,7 +306,7 @@ class page_writer {
   void write_quotas() {
     html_ += "<h2>Quotas</h2>\n";
     for (std::size_t d = 0; d < s_.resources.size(); ++d) {
-      html_ += "<h3>" + html(s_.resources[d]) + "</h3>\n";
+      html_ += "<h3>" + html(shown_resource(s_.resources[d])) + "</h3>\n";
       // A long list is half as long beside itself; and among many quotas those at the top would leave no room
       // for the bars of the others.
       const bool are_many = s_.quotas.size() > many_quotas;

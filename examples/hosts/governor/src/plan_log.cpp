@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "governor/src/plan_log.hpp"
 
+#include "governor/src/resource_words.hpp"
+
 #include <cstddef>
 #include <utility>
 
@@ -17,7 +19,7 @@ std::string borrowed_text(const amounts& borrows, const allot::lab::quotas_file&
   for (std::size_t d = 0; d < quotas.resources.size(); ++d) {
     if (borrows[d] == allot::quantity{}) continue;
     text.append(text.empty() ? "" : ", ").append(to_string(borrows[d])).append(1, ' ');
-    text.append(quotas.resources[d]);
+    text.append(shown_resource(quotas.resources[d]));
   }
   return text;
 }

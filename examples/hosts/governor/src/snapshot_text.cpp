@@ -2,6 +2,7 @@
 #include "governor/src/snapshot_text.hpp"
 
 #include "governor/src/log.hpp"
+#include "governor/src/resource_words.hpp"
 
 #include <allot/core/text.hpp>
 #include <allot/lab/printable.hpp>
@@ -56,7 +57,7 @@ allot::quantity amount_of(const amounts_row& row, std::size_t resource) {
 
 std::string amount_text(const snapshot& s, allot::quantity q, std::size_t resource) {
   std::string text = to_string(q);
-  if (resource < s.resources.size()) text.append(" ").append(s.resources[resource]);
+  if (resource < s.resources.size()) text.append(" ").append(shown_resource(s.resources[resource]));
   return text;
 }
 

@@ -2,6 +2,7 @@
 #include "governor/src/status.hpp"
 
 #include "governor/src/log.hpp"
+#include "governor/src/resource_words.hpp"
 #include "governor/src/snapshot_text.hpp"
 
 #include <allot/core/text.hpp>
@@ -106,7 +107,7 @@ class text_writer {
       row.push_back(amount(q.entitled));
       table.add(std::move(row));
     }
-    text_ += "\nQuotas: " + shown_text(s_.resources[d]) + '\n' + table.text(options_.width);
+    text_ += "\nQuotas: " + shown_text(shown_resource(s_.resources[d])) + '\n' + table.text(options_.width);
   }
 
   void write_nodes() {
