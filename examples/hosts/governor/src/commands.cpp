@@ -120,18 +120,26 @@ int commands::why(const job_name& job) const {
   return 0;
 }
 
-int commands::freeze(const std::string& span, const std::string& why) const {
+std::optional<freeze_order> make_freeze(const host_words& words, const std::string& span,
+                                        const std::string& why) {
   freeze_order order{.since = now().wall, .by = operator_name(), .why = why};
-  if (!span.empty()) {
-    const auto lasts = parse_span(span);
-    if (!lasts) return complain(words_, {"--for: expected a time like 90s, 30m, 2h or 1d"});
+  if (span.empty()) return order;
+  if (const auto lasts = parse_span(span)) {
     order.until = order.since + *lasts;
+    return order;
   }
-  if (const std::string why_not = order_files{directory_}.ask(order); !why_not.empty())
+  static_cast<void>(complain(words, {"--for: expected a time like 90s, 30m, 2h or 1d"}));
+  return std::nullopt;
+}
+
+int commands::freeze(const std::string& span, const std::string& why) const {
+  const auto order = make_freeze(words_, span, why);
+  if (!order) return bad_usage_status;
+  if (const std::string why_not = order_files{directory_}.ask(*order); !why_not.empty())
     return complain(words_, {why_not});
   std::cout << (is_governed() ? "from its next tick on the governor is "
                               : "no governor runs; the next one is ")
-            << sentence(order) << '\n';
+            << sentence(*order) << '\n';
   return 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include "governor/src/facts.hpp"
 #include "governor/src/host_words.hpp"
+#include "governor/src/orders.hpp"
 #include "governor/src/status.hpp"
 
 #include <allot/lab/quotas_file.hpp>
@@ -23,6 +24,11 @@ inline constexpr int bad_usage_status = 2;
 /// Prints what is wrong with the command line or the configuration.
 int complain(const host_words& words, const std::vector<std::string>& problems);
 
+/// What an operator asks for: for this time, as `parse_span` takes it; empty: until it is thawed. None, and a
+/// complaint, if it is no time.
+[[nodiscard]] std::optional<freeze_order> make_freeze(const host_words& words, const std::string& span,
+                                                      const std::string& why);
+
 class commands {
  public:
   /// Of the governor with its files in this directory, which polls so often.
@@ -33,7 +39,7 @@ class commands {
   [[nodiscard]] int shares(const allot::lab::quotas_file& quotas) const;
   /// All that is known of one job.
   [[nodiscard]] int why(const job_name& job) const;
-  /// For this time, as `parse_span` takes it; empty: until it is thawed.
+  /// See `make_freeze`.
   [[nodiscard]] int freeze(const std::string& span, const std::string& why) const;
   [[nodiscard]] int thaw() const;
   [[nodiscard]] int start(const job_name& job) const;
