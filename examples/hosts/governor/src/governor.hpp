@@ -42,6 +42,9 @@ struct governor_options {
   bool observes = false;
   /// How many jobs are told in one tick why they wait.
   std::size_t explanations_per_tick = 10;
+  /// After how many starts no more are decided in one tick: a host that has much to do must answer all of
+  /// them in time.
+  std::size_t starts_per_tick = 40;
 };
 
 class governor {

@@ -24,8 +24,6 @@ constexpr std::int64_t told_a_second = 3;
 /// Bounds of what one tick may cost.
 constexpr std::size_t most_checks = 200;
 constexpr std::size_t most_looked_at = most_checks / 4;
-/// At once: a host that has much to do must answer all of them in time.
-constexpr std::size_t most_starts = 40;
 
 [[nodiscard]] std::string gpus_text(const facts& f) {
   const auto gpus = [](const allot::gpu::pod_request& each, std::uint32_t pods) {
@@ -42,7 +40,7 @@ constexpr std::size_t most_starts = 40;
 void governor::decide() {
   std::vector<command> all;
   bool is_settled = false;
-  while (!is_settled && all.size() < most_starts) {
+  while (!is_settled && all.size() < options_.starts_per_tick) {
     const decision& d = engine_->step(now_.wall);
     if (around_.events) around_.events(to_json(d, now_.wall));
     is_settled = d.admissions.empty() || !d.evictions.empty();
