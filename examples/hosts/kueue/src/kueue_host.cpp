@@ -144,6 +144,10 @@ class conditions {
 
 /// One that has lost its lease in the meantime must not be answered later.
 constexpr instant write_timeout = 4000;
+/// Of writes, how many are under way: Kueue's webhooks look at each, and all of them must be answered in that
+/// time. Few of those that nobody waits for, beside admissions.
+constexpr std::size_t at_once = 32;
+constexpr std::size_t asides_at_once = 4;
 
 /// Server-side apply of a part of the status. With a version, only if the object still has it.
 [[nodiscard]] request apply_status(const json::object& workload, json::object status,
@@ -372,20 +376,24 @@ kueue_host::kueue_host(api_server& server, kueue_host_options options)
       options_(std::move(options)),
       on_workloads_(std::make_unique<watched>(server, workloads(), std::make_unique<workload_handler>(*this),
                                               options_.seed)),
-      events_(server, {.component = options_.name, .instance = options_.instance, .seed = options_.seed}) {
+      events_(server, {.component = options_.name, .instance = options_.instance, .seed = options_.seed}),
+      aside_backoff_(options_.seed) {
   for (const resource& of : configuration_kinds())
     on_configuration_.push_back(
         std::make_unique<watched>(server, of, std::make_unique<configuration_handler>(*this, of.kind),
                                   options_.seed + on_configuration_.size() + 1));
 }
 
-kueue_host::~kueue_host() = default;
+kueue_host::~kueue_host() {
+  for (const auto& [name, a] : asides_) server_.drop(a.sent);
+}
 
 void kueue_host::step(const moment& now) {
   now_ = now;
   for (const auto& k : on_configuration_) k->watches.step(now);
   on_workloads_->watches.step(now);
   events_.step(now);
+  take_asides();
   if (is_reread_ && is_synced()) reread_configuration();
   for (const auto& n : on_nodes_) n->watches.step(now);
 }
@@ -399,6 +407,8 @@ std::vector<const reflector*> kueue_host::watches() const {
 
 instant kueue_host::due() const {
   instant at = events_.due();
+  const bool has_asides = !to_tidy_.empty() || !to_tell_.empty();
+  if (has_asides && asides_not_before_ > now_.steady) at = std::min(at, asides_not_before_);
   for (const reflector* const w : watches()) at = std::min(at, w->due());
   return at;
 }
@@ -428,6 +438,8 @@ void kueue_host::tell_all_again() {
   gone_.clear();
   // What another governor decided is not to be decided again.
   in_doubt_.clear();
+  to_tidy_.clear();
+  to_tell_.clear();
   are_quotas_news_ = cluster_.has_value();
   told_machines_.clear();
   topology_.tell_all_usage();
@@ -453,6 +465,7 @@ void kueue_host::reread_configuration() {
   served_.clear();
   std::map<std::string, std::set<std::string>> governed_of_root;
   std::map<std::string, std::set<std::string>> others_of_root;
+  std::vector<std::string> not_on_hold;
   const auto object_of = [](const std::string& text) {
     const auto o = parse_object(text);
     return o ? *o : json::object{};
@@ -475,6 +488,11 @@ void kueue_host::reread_configuration() {
     const bool is_labelled = labels != nullptr && labels->contains(options_.label);
     const bool is_served = is_labelled && text_at(q, {"spec", "stopPolicy"}) == "Hold";
     if (is_served) served_.insert(name);
+    if (is_labelled && !is_served) {
+      const std::string_view policy = text_at(q, {"spec", "stopPolicy"});
+      not_on_hold.push_back("ClusterQueue " + name + " is not governed: its stopPolicy is " +
+                            std::string{policy.empty() ? "None" : policy} + ", and not Hold");
+    }
     const std::string cohort = root_of(std::string{text_at(q, {"spec", "cohortName"})});
     if (!cohort.empty()) (is_served ? governed_of_root : others_of_root)[cohort].insert(name);
   }
@@ -495,12 +513,18 @@ void kueue_host::reread_configuration() {
   cluster_ = std::move(made);
   reread_topologies();
   notes_.assign(cluster_->notes().begin(), cluster_->notes().end());
+  notes_.insert(notes_.end(), not_on_hold.begin(), not_on_hold.end());
   for (const auto& [root, governed] : governed_of_root) {
     const auto others = others_of_root.find(root);
     if (others == others_of_root.end()) continue;
-    notes_.push_back("cohort " + root + ": the ClusterQueue " + *governed.begin() + " is governed and " +
-                     *others->second.begin() +
-                     " is not: Kueue admits there at the same time, and may use what is lent here (label all "
+    const auto names = [](const auto& some) {
+      std::string text;
+      for (const std::string& one : some) text += (text.empty() ? "" : ", ") + one;
+      return text;
+    };
+    notes_.push_back("cohort " + root + ": allot governs " + names(governed) + ", and not " +
+                     names(others->second) +
+                     ": Kueue admits there at the same time, and may use what is lent here (label all "
                      "of a cohort, or none)");
   }
   if (quotas_text_ != cluster_->text()) {
@@ -558,11 +582,12 @@ void kueue_host::settle_doubts() {
     requests.push_back(d.is_refused ? get(workloads(), name_of(workloads_.at(name).object)) : d.sent);
     requests.back().timeout = write_timeout;
   }
-  const std::vector<response> answers = ask(server_, std::move(requests), [this] { options_.may_write(); });
+  const auto answers = ask_all(std::move(requests));
   auto answer = answers.begin();
   for (auto at = in_doubt_.begin(); at != in_doubt_.end();) {
     doubt& d = at->second;
-    outcome o = outcome_of(*answer++);
+    const std::optional<response>& said = *answer++;
+    outcome o = said ? outcome_of(*said) : outcome{outcome::kind::away};
     if (o) set_workload(std::move(o.object));
     const bool is_read = o && std::exchange(d.is_refused, false);
     if (o.is == outcome::kind::conflict) d.is_refused = true;
@@ -686,7 +711,10 @@ std::optional<job_report> kueue_host::report(const std::string& name) {
         // Whoever admits there has the say.
         if (!is_served) j.has->preemptible = false;
       }
-      if (is_served || !j.said.empty()) to_tidy_.insert(name);
+      // See `tidying`; of those that just run there is nothing to do.
+      const bool is_in_trouble =
+          is_true(w.object, "Evicted") || !list_at(w.object, {"status", "unhealthyNodes"}).empty();
+      if (!j.said.empty() || (is_served && is_in_trouble)) to_tidy_.insert(name);
       if (!j.where.empty()) held_[name] = j;
       break;
     }
@@ -745,12 +773,6 @@ std::optional<request> kueue_host::request_for(const command& c, std::string& pr
     return std::nullopt;
   }
   const workload& w = at->second;
-  if (c.is == command::kind::explain) {
-    json::object status{
-        {"conditions",
-         {waiting(true, c.why.latest_start ? "Reserved" : "Waiting", cut(c.why.for_users), w.object)}}};
-    return apply_status(w.object, std::move(status), options_.name, {});
-  }
   if (c.is == command::kind::start) {
     allot::pods_by_set pods{};
     pods[0] = c.admission.pods;
@@ -812,13 +834,6 @@ json::object kueue_host::waiting(bool is, std::string_view reason, std::string m
 void kueue_host::take_answer(command& c, doubt d, const response& answer) {
   outcome o = outcome_of(answer);
   using is = outcome::kind;
-  const auto reason = [&] {
-    const auto at = workloads_.find(c.job->name);
-    const json::object* const said =
-        at == workloads_.end() ? nullptr : condition(at->second.object, waiting_condition);
-    return said == nullptr ? std::string{} : std::string{text_at(*said, {"reason"})};
-  };
-  const std::string before = reason();
   switch (o.is) {
     case is::done:
       set_workload(std::move(o.object));
@@ -833,7 +848,7 @@ void kueue_host::take_answer(command& c, doubt d, const response& answer) {
     case is::too_many_requests:
       d.is_refused = o.is == is::conflict;
       c.result = {d.is_refused ? result::kind::in_doubt : result::kind::away, o.text};
-      if (c.is != command::kind::explain) in_doubt_[c.job->name] = std::move(d);
+      in_doubt_[c.job->name] = std::move(d);
       return;
     default:
       c.result = {result::kind::refused, o.text};
@@ -846,20 +861,25 @@ void kueue_host::take_answer(command& c, doubt d, const response& answer) {
                "Admitted by ClusterQueue " + c.job->account +
                    (c.borrows.empty() ? "" : ", which borrows " + c.borrows));
   if (c.is == command::kind::stop) tell_event(at->second, "Normal", "Preempted", cut(c.why.for_users));
-  if (c.is == command::kind::explain) {
-    // Numbers that change are in the condition alone.
-    if (reason() != before) tell_event(at->second, "Normal", "Waiting", cut(c.why.for_users));
-    return;
-  }
   c.after = report(c.job->name);
+}
+
+std::vector<std::optional<response>> kueue_host::ask_all(std::vector<request> requests) {
+  return ask(server_, std::move(requests), at_once, [this] { return options_.may_write(); });
 }
 
 void kueue_host::carry_out(std::span<command> all) {
   std::vector<request> requests;
   std::vector<std::pair<command*, doubt>> of;
   const bool may_write = options_.may_write();
+  constexpr const char* no_leader = "another one governs";
   for (command& c : all) {
-    std::string problem = "another one governs";
+    if (c.is == command::kind::explain) {
+      to_tell_[c.job->name] = c.why;
+      continue;
+    }
+    to_tell_.erase(c.job->name);
+    std::string problem = no_leader;
     auto r = may_write ? request_for(c, problem) : std::nullopt;
     if (!r) {
       c.result = {result::kind::too_late, problem};
@@ -870,9 +890,13 @@ void kueue_host::carry_out(std::span<command> all) {
     requests.push_back(std::move(*r));
   }
   writes_ += requests.size();
-  const std::vector<response> answers = ask(server_, std::move(requests), [this] { options_.may_write(); });
+  const auto answers = ask_all(std::move(requests));
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    take_answer(*of[i].first, std::move(of[i].second), answers[i]);
+    if (answers[i]) {
+      take_answer(*of[i].first, std::move(of[i].second), *answers[i]);
+    } else {
+      of[i].first->result = {result::kind::too_late, no_leader};
+    }
   }
 }
 
@@ -915,25 +939,74 @@ std::optional<request> kueue_host::tidying(const workload& w) {
   return apply_status(w.object, std::move(status), kueue_manager, w.version);
 }
 
+/// If it still waits.
+std::optional<request> kueue_host::telling(const workload& w, const allot_governor::explanation& why) {
+  if (is_true(w.object, "QuotaReserved") || is_true(w.object, "Finished")) return std::nullopt;
+  json::object status{
+      {"conditions",
+       {waiting(true, why.latest_start ? "Reserved" : "Waiting", cut(why.for_users), w.object)}}};
+  return apply_status(w.object, std::move(status), options_.name, {});
+}
+
 void kueue_host::tidy() {
-  if (!options_.may_write()) return;
-  std::vector<request> requests;
-  std::vector<std::string> of;
-  for (const std::string& name : std::exchange(to_tidy_, {})) {
-    const auto at = workloads_.find(name);
-    if (at == workloads_.end()) continue;
-    if (auto r = tidying(at->second)) {
-      requests.push_back(std::move(*r));
-      of.push_back(name);
+  if (to_tidy_.empty() && to_tell_.empty()) return;
+  if (now_.steady < asides_not_before_ || !options_.may_write()) return;
+  const auto send_some = [this](auto& names, auto name_at, auto request_for) {
+    for (auto at = names.begin(); at != names.end() && asides_.size() < asides_at_once;) {
+      const std::string& name = name_at(*at);
+      // One at a time; the answer says what it is then.
+      if (asides_.count(name) != 0 || in_doubt_.count(name) != 0) {
+        ++at;
+        continue;
+      }
+      const auto w = workloads_.find(name);
+      aside a;
+      if (auto r = w == workloads_.end() ? std::nullopt : request_for(w->second, *at, a)) {
+        a.sent = server_.submit(std::move(*r));
+        asides_.emplace(name, std::move(a));
+        ++writes_;
+      }
+      at = names.erase(at);
     }
-  }
-  writes_ += requests.size();
-  const std::vector<response> answers = ask(server_, std::move(requests), [this] { options_.may_write(); });
-  for (std::size_t i = 0; i < answers.size(); ++i) {
-    outcome o = outcome_of(answers[i]);
-    if (o) set_workload(std::move(o.object));
+  };
+  send_some(
+      to_tidy_, [](const std::string& name) -> const std::string& { return name; },
+      [this](const workload& w, const std::string&, aside&) { return tidying(w); });
+  send_some(
+      to_tell_, [](const auto& tells) -> const std::string& { return tells.first; },
+      [this](const workload& w, const auto& tells, aside& a) {
+        a.why = tells.second;
+        if (const json::object* const said = condition(w.object, waiting_condition))
+          a.reason_before = text_at(*said, {"reason"});
+        return telling(w, tells.second);
+      });
+}
+
+void kueue_host::take_asides() {
+  for (auto at = asides_.begin(); at != asides_.end();) {
+    const std::optional<response> answer = server_.take(at->second.sent);
+    if (!answer) {
+      ++at;
+      continue;
+    }
+    const std::string name = at->first;
+    const aside a = std::move(at->second);
+    at = asides_.erase(at);
+    outcome o = outcome_of(*answer);
     // One that is gone the watch tells.
-    if (!o && o.is != outcome::kind::not_found) to_tidy_.insert(of[i]);
+    if (o.is == outcome::kind::not_found) continue;
+    if (!o) {
+      a.why ? void(to_tell_.emplace(name, *a.why)) : void(to_tidy_.insert(name));
+      asides_not_before_ = now_.steady + aside_backoff_.after_failure(o.retry_after);
+      continue;
+    }
+    aside_backoff_.reset();
+    const json::object* const said = a.why ? condition(o.object, waiting_condition) : nullptr;
+    // Numbers that change are in the condition alone.
+    const bool is_news = said != nullptr && text_at(*said, {"reason"}) != a.reason_before;
+    set_workload(std::move(o.object));
+    const auto w = workloads_.find(name);
+    if (is_news && w != workloads_.end()) tell_event(w->second, "Normal", "Waiting", cut(a.why->for_users));
   }
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "api/api_server.hpp"
+#include "api/backoff.hpp"
 #include "api/events.hpp"
 #include "api/objects.hpp"
 #include "api/reflector.hpp"
@@ -75,9 +76,9 @@ class kueue_host final : public allot_governor::host {
 
   [[nodiscard]] allot_governor::outcome poll(allot_governor::changes& to) override;
   void carry_out(std::span<allot_governor::command> all) override;
-  /// Writes what follows from what there is: who is admitted no longer waits, who was evicted and has no
-  /// controller holds nothing, and who needs nothing any more is admitted. For after a poll, by one that
-  /// acts.
+  /// Sends what no decision waits for, a few at a time: why Workloads wait, and what follows from what there
+  /// is: who is admitted no longer waits, who was evicted and has no controller holds nothing, and who needs
+  /// nothing any more is admitted. For after each `step`, by one that acts.
   void tidy();
 
  private:
@@ -131,6 +132,9 @@ class kueue_host final : public allot_governor::host {
   [[nodiscard]] std::optional<request> end_of_waiting(const workload& w, std::string_view reason,
                                                       std::string message) const;
   [[nodiscard]] std::optional<request> tidying(const workload& w);
+  [[nodiscard]] std::optional<request> telling(const workload& w, const allot_governor::explanation& why);
+  void take_asides();
+  [[nodiscard]] std::vector<std::optional<response>> ask_all(std::vector<request> requests);
   void tell_event(const workload& w, std::string_view type, std::string_view reason,
                   std::string_view message);
 
@@ -162,6 +166,18 @@ class kueue_host final : public allot_governor::host {
   std::map<std::string, doubt> in_doubt_;
   std::set<std::string> gone_;
   std::set<std::string> to_tidy_;
+  /// Why they wait, if they still do when their turn comes.
+  std::map<std::string, allot_governor::explanation> to_tell_;
+  /// What `tidy` has sent, by Workload; and after a failure, before when it sends nothing.
+  struct aside {
+    ticket sent{};
+    /// If it tells that, and what was told before.
+    std::optional<allot_governor::explanation> why{};
+    std::string reason_before{};
+  };
+  std::map<std::string, aside> asides_;
+  backoff aside_backoff_;
+  instant asides_not_before_ = 0;
   moment now_{};
   std::uint64_t writes_ = 0;
 };

@@ -288,7 +288,7 @@ bool topology::sort() {
     if (!f.problem.empty()) notes_.push_back("ResourceFlavor " + name + ": " + f.problem);
   }
   const auto pools_before = std::exchange(pools_, {{}});
-  const auto machines_before = std::exchange(machines_, {});
+  machines_.clear();
   machines_.push_back({.is = {.name = std::string{elsewhere}, .pool = "0"}});
   bool fits = true;
   for (const auto& [name, n] : nodes_) {

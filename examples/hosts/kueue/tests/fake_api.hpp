@@ -161,12 +161,12 @@ class fake_api final : public allot_kueue::api_server {
     if (const auto at = sent_.find(t); at != sent_.end()) at->second.is_dropped = true;
   }
   void perform(instant wait, std::span<const int> = {}) override { advance(wait); }
-  void await(std::span<const ticket> all, const std::function<void()>& meanwhile) override {
+  void await_any(std::span<const ticket> some, const std::function<void()>& meanwhile) override {
     const auto is_open = [&](ticket t) {
       const auto at = sent_.find(t);
       return at != sent_.end() && (!at->second.is_done || now < at->second.answer_at);
     };
-    while (std::any_of(all.begin(), all.end(), is_open)) {
+    while (!some.empty() && std::all_of(some.begin(), some.end(), is_open)) {
       advance(1);
       meanwhile();
     }

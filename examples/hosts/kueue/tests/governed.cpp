@@ -59,6 +59,32 @@ TEST_CASE("what was evicted as its last pods succeeded is admitted, even if noth
                     [](const auto& j) { return j.second.evictions == 0; }));
 }
 
+TEST_CASE(
+    "admissions do not wait for what those who wait are told, and who starts before its turn is not told") {
+  world w;
+  const std::string first = w.kueue.submit("c", 1, 8, 1'000'000);
+  w.ticks(2);
+  for (int i = 0; i < 60; ++i) w.kueue.submit("a", 1, 8, 100'000'000);
+  const auto told = [&] {
+    return std::count_if(w.kueue.jobs.begin(), w.kueue.jobs.end(), [&](const auto& j) {
+      return !w.kueue.message(j.first, allot_kueue::waiting_condition).empty();
+    });
+  };
+  w.ticks(3);
+  const auto before = told();
+  CHECK(before > 0);
+  CHECK(before < 20);
+  w.kueue.set_queue("a", 1000);
+  w.is_lawful = false;
+  w.ticks(4);
+  CHECK(std::all_of(w.kueue.jobs.begin(), w.kueue.jobs.end(),
+                    [&](const auto& j) { return w.kueue.is(j.first, "Admitted"); }));
+  w.ticks(40);
+  CHECK(told() < 30);
+  for (const auto& [name, j] : w.kueue.jobs) CHECK_FALSE(w.kueue.is(name, allot_kueue::waiting_condition));
+  CHECK(w.kueue.faults == std::vector<std::string>{});
+}
+
 TEST_CASE("an idle cluster sees no write") {
   world w;
   for (int i = 0; i < 12; ++i) w.kueue.submit(i % 2 == 0 ? "a" : "b", 1, 8, 100'000'000);
@@ -82,8 +108,10 @@ TEST_CASE("only ClusterQueues with the label and on Hold are governed, and the o
   CHECK(w.host->served() == std::set<std::string, std::less<>>{"a", "b", "c"});
   const auto notes = w.host->notes();
   CHECK(std::any_of(notes.begin(), notes.end(), [](const std::string& n) {
-    return n.find("is not: Kueue admits there") != std::string::npos;
+    return n.find("allot governs a, b, c, and not d, e: Kueue admits there") != std::string::npos;
   }));
+  CHECK(std::count(notes.begin(), notes.end(),
+                   "ClusterQueue e is not governed: its stopPolicy is None, and not Hold") == 1);
   // It is taken over.
   w.kueue.set_queue("e", 8);
   w.ticks(6);

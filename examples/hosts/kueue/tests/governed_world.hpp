@@ -47,8 +47,10 @@ struct world {
     around.events = [this](const std::string& line) { events << line << '\n'; };
     around.remember = [this](const allot_governor::memory& m) { journal = m; };
     it = std::make_unique<allot_governor::governor>(
-        allot_governor::governor_options{
-            .words = allot_kueue::kueue_words, .observes = observes, .explanations_per_tick = 50},
+        allot_governor::governor_options{.words = allot_kueue::kueue_words,
+                                         .observes = observes,
+                                         .explanations_per_tick = 50,
+                                         .starts_per_tick = 200},
         *host, std::move(around));
   }
   /// As after SIGKILL.

@@ -169,7 +169,7 @@ TEST_CASE("reflector: a watch that says nothing, not even a bookmark, is opened 
     watch_reading read(ticket) override { return {}; }
     void drop(ticket) override {}
     void perform(instant, std::span<const int>) override {}
-    void await(std::span<const ticket>, const std::function<void()>&) override {}
+    void await_any(std::span<const ticket>, const std::function<void()>&) override {}
   } server{api};
   mirror seen;
   reflector r{server, pods, seen, {{}, {}, {}, 500, 300'000, 1}};

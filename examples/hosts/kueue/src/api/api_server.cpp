@@ -31,15 +31,39 @@ std::string request::target() const {
   return text;
 }
 
-std::vector<response> ask(api_server& server, std::vector<request> all,
-                          const std::function<void()>& meanwhile) {
-  std::vector<ticket> tickets;
-  tickets.reserve(all.size());
-  for (request& r : all) tickets.push_back(server.submit(std::move(r)));
-  server.await(tickets, meanwhile);
+std::vector<std::optional<response>> ask(api_server& server, std::vector<request> all, std::size_t at_once,
+                                         const std::function<bool()>& goes_on) {
+  std::vector<std::optional<response>> answers(all.size());
+  std::vector<ticket> under_way;
+  std::vector<std::size_t> numbers;
+  bool is_on = true;
+  for (std::size_t next = 0; next < all.size() || !under_way.empty();) {
+    while (next < all.size() && under_way.size() < at_once) {
+      is_on = is_on && goes_on();
+      if (is_on) {
+        under_way.push_back(server.submit(std::move(all[next])));
+        numbers.push_back(next);
+      }
+      ++next;
+    }
+    server.await_any(under_way, [&] { is_on = goes_on() && is_on; });
+    std::size_t left = 0;
+    for (std::size_t i = 0; i < under_way.size(); ++i) {
+      answers[numbers[i]] = server.take(under_way[i]);
+      if (answers[numbers[i]]) continue;
+      under_way[left] = under_way[i];
+      numbers[left++] = numbers[i];
+    }
+    under_way.resize(left);
+    numbers.resize(left);
+  }
+  return answers;
+}
+
+std::vector<response> ask(api_server& server, std::vector<request> all) {
+  const std::size_t count = all.size();
   std::vector<response> answers;
-  answers.reserve(all.size());
-  for (const ticket t : tickets) answers.push_back(server.take(t).value());
+  for (auto& a : ask(server, std::move(all), count, [] { return true; })) answers.push_back(std::move(*a));
   return answers;
 }
 

@@ -7,6 +7,7 @@
 
 #include <allot/core/time.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -92,15 +93,18 @@ class api_server {
   /// Sends and receives. Waits, for at most that many milliseconds, until there is something to take or to
   /// read, or one of the file descriptors can be read.
   virtual void perform(instant wait, std::span<const int> also = {}) = 0;
-  /// Sends and receives until these requests are answered; calls `meanwhile` at least once a second until
-  /// then.
-  virtual void await(std::span<const ticket> all, const std::function<void()>& meanwhile) = 0;
+  /// Sends and receives until one of these requests is answered; calls `meanwhile` at least once a second
+  /// until then.
+  virtual void await_any(std::span<const ticket> some, const std::function<void()>& meanwhile) = 0;
 };
 
-/// The answers to requests that don't depend on each other, in their order: one round trip for all of them.
-/// Until they have come `meanwhile` is called, about once a second.
-[[nodiscard]] std::vector<response> ask(
-    api_server& server, std::vector<request> all, const std::function<void()>& meanwhile = [] {});
+/// The answers to requests that don't depend on each other, in their order. At most `at_once` of them are
+/// under way. `goes_on` is called before each is sent, and at least once a second until all are answered:
+/// once it says no, those that are not sent yet never are, and have no answer.
+[[nodiscard]] std::vector<std::optional<response>> ask(api_server& server, std::vector<request> all,
+                                                       std::size_t at_once,
+                                                       const std::function<bool()>& goes_on);
+[[nodiscard]] std::vector<response> ask(api_server& server, std::vector<request> all);
 [[nodiscard]] response ask(api_server& server, request r);
 
 }  // namespace allot_kueue

@@ -132,13 +132,13 @@ class curl_server::connections {
     if (unread_ == 0) pump(wait, also);
   }
 
-  void await(std::span<const ticket> some, const std::function<void()>& meanwhile) {
+  void await_any(std::span<const ticket> some, const std::function<void()>& meanwhile) {
     const auto is_open = [&](ticket t) {
       const auto at = all_.find(t);
       return at != all_.end() && !at->second->is_over;
     };
     pump(0, {});
-    while (std::any_of(some.begin(), some.end(), is_open)) {
+    while (!some.empty() && std::all_of(some.begin(), some.end(), is_open)) {
       pump(1000, {});
       meanwhile();
     }
@@ -441,8 +441,8 @@ void curl_server::drop(ticket t) {
 void curl_server::perform(instant wait, std::span<const int> also) {
   connections_->perform(wait, also);
 }
-void curl_server::await(std::span<const ticket> all, const std::function<void()>& meanwhile) {
-  connections_->await(all, meanwhile);
+void curl_server::await_any(std::span<const ticket> some, const std::function<void()>& meanwhile) {
+  connections_->await_any(some, meanwhile);
 }
 
 }  // namespace allot_kueue

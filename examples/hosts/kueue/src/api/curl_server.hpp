@@ -35,7 +35,7 @@ class curl_server final : public api_server {
   [[nodiscard]] watch_reading read(ticket t) override;
   void drop(ticket t) override;
   void perform(instant wait, std::span<const int> also = {}) override;
-  void await(std::span<const ticket> all, const std::function<void()>& meanwhile) override;
+  void await_any(std::span<const ticket> some, const std::function<void()>& meanwhile) override;
 
  private:
   class connections;
