@@ -20,6 +20,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <boost/json.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -35,6 +37,8 @@
 namespace allot_kueue {
 
 namespace {
+
+namespace json = boost::json;
 
 using allot_governor::governor;
 
@@ -112,6 +116,57 @@ struct listen_address {
   return l;
 }
 
+/// The annotation of a Lease that says that nobody is to be evicted.
+constexpr std::string_view freeze_note = "allot.dev/freeze";
+/// That of deploy/.
+const object_name usual_lease{"allot-system", "allot-kueue"};
+
+/// Sets the note, or removes it if it is empty. Returns what it was before; throws if that is not possible.
+std::string set_freeze_note(const daemon_options& o, const std::string& text) {
+  curl_server server{credentials_for(o)};
+  const object_name name = lease_for(o).name;
+  constexpr int attempts = 10;
+  outcome answer;
+  // Its holder writes it every two seconds.
+  for (int i = 0; i < attempts; ++i) {
+    answer = outcome_of(ask(server, get(leases(), name)));
+    if (!answer) break;
+    json::object next = std::move(answer.object);
+    json::object notes;
+    json::object& meta = next["metadata"].as_object();
+    if (json::value* const has = meta.if_contains("annotations"); has != nullptr && has->is_object())
+      notes = has->get_object();
+    const std::string before{text_at(notes, {freeze_note})};
+    if (text == before) return before;
+    notes.erase(freeze_note);
+    if (!text.empty()) notes[freeze_note] = text;
+    meta["annotations"] = std::move(notes);
+    answer = outcome_of(ask(server, replace(leases(), std::move(next))));
+    if (answer) return before;
+    if (answer.is != outcome::kind::conflict) break;
+  }
+  throw std::runtime_error{"lease " + name.text() + ": " + answer.text};
+}
+
+/// Who holds the usual Lease and renews it; empty if nobody is seen to.
+[[nodiscard]] std::string holder_of_usual_lease(curl_server& server) {
+  constexpr instant patience = 5000;
+  json::value first;
+  for (const instant end = time_now().steady + patience;;) {
+    const outcome answer = outcome_of(ask(server, get(leases(), usual_lease)));
+    if (answer.is == outcome::kind::not_found) return {};
+    if (!answer) throw std::runtime_error{answer.text};
+    const json::value* const spec = answer.object.if_contains("spec");
+    const std::string holder{text_at(answer.object, {"spec", "holderIdentity"})};
+    if (spec == nullptr || holder.empty()) return {};
+    if (first.is_null()) first = *spec;
+    if (first != *spec) return holder;
+    const instant left = end - time_now().steady;
+    if (left <= 0) return {};
+    server.perform(std::min<instant>(left, 500));
+  }
+}
+
 /// The program while it runs.
 class loop {
  public:
@@ -123,6 +178,7 @@ class loop {
         files_(options_.directory),
         orders_(options_.directory) {
     if (!options_.lease.empty() && !options_.observes) lease_.emplace(server_, lease_for(options_));
+    if (options_.lease.empty() && !options_.observes) refuse_second();
     if (!options_.observes) {
       if (const std::string why = events_.open(options_.events); !why.empty()) throw std::runtime_error{why};
     }
@@ -160,6 +216,20 @@ class loop {
     };
     return o;
   }
+  /// Two that both admit use the same quotas twice.
+  void refuse_second() {
+    std::string holder;
+    try {
+      holder = holder_of_usual_lease(server_);
+    } catch (const std::runtime_error& e) {
+      say(std::string{"whether another allot-kueue governs can't be seen, and without --lease both would: "} +
+          e.what());
+    }
+    if (holder.empty()) return;
+    throw std::runtime_error{"another allot-kueue, " + holder + ", governs with the Lease " +
+                             usual_lease.text() + ": --lease " + usual_lease.text() +
+                             " stands by until that one ends, --observe only looks on"};
+  }
   [[nodiscard]] bool leads(const moment& now) const { return !lease_ || lease_->is_leader(now.steady); }
 
   void turn() {
@@ -171,11 +241,14 @@ class loop {
     if (it_ == nullptr) return;
     const auto wakes = it_->wakes_at();
     const bool is_due = host_.has_news() || now.steady >= next_tick_ || (wakes && *wakes <= now.wall);
-    if (!is_due) return;
-    it_->log().set_time(now.wall);
-    if (!options_.observes && orders_.read_freeze(it_->log())) it_->freeze(orders_.frozen().has_value());
-    it_->tick({now.wall, now.steady});
+    if (is_due) tick(now);
     if (!options_.observes) host_.tidy();
+  }
+
+  void tick(const moment& now) {
+    it_->log().set_time(now.wall);
+    if (!options_.observes) read_freeze();
+    it_->tick({now.wall, now.steady});
     note_what_is_new();
     next_tick_ = now.steady + options_.poll_ms;
     events_.write();
@@ -208,10 +281,11 @@ class loop {
     if (!options_.observes)
       around.remember = [this](const allot_governor::memory& m) { files_.write(m, who_.server); };
     host_.tell_all_again();
-    it_ = std::make_unique<governor>(
-        allot_governor::governor_options{
-            .words = kueue_words, .observes = options_.observes, .explanations_per_tick = 50},
-        host_, std::move(around));
+    it_ = std::make_unique<governor>(allot_governor::governor_options{.words = kueue_words,
+                                                                      .observes = options_.observes,
+                                                                      .explanations_per_tick = 50,
+                                                                      .starts_per_tick = 200},
+                                     host_, std::move(around));
     it_->set_cluster_name(who_.server);
     it_->log().set_time(time_now().wall);
     it_->log()("host", {{"state", "governs"}, {"cluster", who_.server}});
@@ -221,6 +295,25 @@ class loop {
   void stand_aside() {
     it_->log()("host", {{"state", "stands aside"}, {"why", "another governor has the lease"}});
     it_.reset();
+  }
+
+  /// An operator's order is in the directory, or for whoever governs with the Lease.
+  void read_freeze() {
+    static_cast<void>(orders_.read_freeze(it_->log()));
+    std::optional<allot_governor::freeze_order> now;
+    if (const auto note = lease_ ? lease_->note(freeze_note) : std::string_view{}; !note.empty())
+      now = allot_governor::parse_freeze(note);
+    if (now && now->until && *now->until <= time_now().wall) now.reset();
+    if (now != freeze_of_lease_) {
+      freeze_of_lease_ = std::move(now);
+      it_->log()("freeze",
+                 {{"lease", options_.lease},
+                  {"state", freeze_of_lease_ ? allot_governor::sentence(*freeze_of_lease_) : "thawed"}});
+    }
+    it_->freeze(frozen().has_value());
+  }
+  [[nodiscard]] const std::optional<allot_governor::freeze_order>& frozen() const {
+    return orders_.frozen() ? orders_.frozen() : freeze_of_lease_;
   }
 
   void note_what_is_new() {
@@ -233,7 +326,7 @@ class loop {
 
   void show() {
     allot_governor::snapshot s = it_->snapshot_view();
-    s.frozen = orders_.frozen();
+    s.frozen = frozen();
     files_.show(s, options_.page, {});
   }
   [[nodiscard]] std::string metrics() {
@@ -272,6 +365,7 @@ class loop {
   allot_governor::events_file events_;
   allot_governor::state_files files_;
   allot_governor::order_files orders_;
+  std::optional<allot_governor::freeze_order> freeze_of_lease_;
   std::optional<endpoint> endpoint_;
   std::unique_ptr<governor> it_;
   std::vector<std::string> noted_;
@@ -294,6 +388,29 @@ int run_daemon(daemon_options options) {
     options.host.seed = static_cast<std::uint64_t>(time_now().wall);
     loop{std::move(options)}.run();
     return 0;
+  } catch (const std::exception& e) {
+    return allot_governor::complain(kueue_words, {e.what()});
+  }
+}
+
+int freeze_by_lease(const daemon_options& options, const std::string& span, const std::string& why) {
+  const auto order = allot_governor::make_freeze(kueue_words, span, why);
+  if (!order) return allot_governor::bad_usage_status;
+  try {
+    static_cast<void>(set_freeze_note(options, allot_governor::freeze_text(*order)));
+    std::cout << "who holds the Lease " << options.lease << " is " << allot_governor::sentence(*order)
+              << '\n';
+    return 0;
+  } catch (const std::exception& e) {
+    return allot_governor::complain(kueue_words, {e.what()});
+  }
+}
+
+int thaw_by_lease(const daemon_options& options) {
+  try {
+    if (!set_freeze_note(options, {}).empty()) return 0;
+    static_cast<void>(allot_governor::complain(kueue_words, {"it is not frozen"}));
+    return allot_governor::finding_status;
   } catch (const std::exception& e) {
     return allot_governor::complain(kueue_words, {e.what()});
   }

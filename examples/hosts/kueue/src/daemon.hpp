@@ -31,6 +31,11 @@ struct daemon_options {
 /// Governs until it is told to end. Returns the exit status of the program.
 int run_daemon(daemon_options options);
 
+/// Keeps with the Lease of `options.lease` that nobody is to be evicted, as `make_freeze` has it, for whoever
+/// holds it; or no longer does. Returns the exit status.
+int freeze_by_lease(const daemon_options& options, const std::string& span, const std::string& why);
+int thaw_by_lease(const daemon_options& options);
+
 /// Reads the cluster and says what of it can't be governed, or not as it is. Returns the exit status.
 int check_cluster(const daemon_options& options);
 

@@ -50,20 +50,29 @@ int main(int argc, char** argv) {
   std::string log_file;
   std::vector<std::string> changes;
 
-  const auto with_cluster = [&](CLI::App* c) {
+  const auto with_connection = [&](CLI::App* c) {
     c->add_option("--kubeconfig", o.kubeconfig,
                   "Where the cluster is; else $KUBECONFIG, a pod's service account, ~/.kube/config");
     c->add_option("--context", o.context, "Of the kubeconfig");
+  };
+  const auto with_cluster = [&](CLI::App* c) {
+    with_connection(c);
     c->add_option("--label", o.host.label, "Of ClusterQueues that are governed, if they are on Hold")
         ->capture_default_str();
     c->add_option("--policy", policy,
                   "A preset (standard, kueue, kueue_fair, runai, hyperpod, pai), or a policy as\n"
-                  "in a scenario: JSON, or a file with it. Without: as Kueue is configured");
+                  "in a scenario: JSON, or a file with it. Without: as Kueue is configured.\n"
+                  "The name standard has three reservations; {\"preset\": \"standard\"} has none\n"
+                  "unless it says \"reservations\": N");
     c->add_option("--quota-check-strategy", o.host.quota_check_strategy, "As in Kueue's configuration");
   };
   const auto with_directory = [&](CLI::App* c) {
     c->add_option("--directory", o.directory, "Where the lock, the journal and the status are")
         ->capture_default_str();
+  };
+  const auto with_lease = [&](CLI::App* c) {
+    with_connection(c);
+    c->add_option("--lease", o.lease, "NAMESPACE/NAME of the Lease that governors use: for whoever holds it");
   };
 
   CLI::App* const run = app.add_subcommand("run", "Govern");
@@ -89,10 +98,12 @@ int main(int argc, char** argv) {
   whys->add_option("WORKLOAD", job, "NAMESPACE/NAME")->required();
   CLI::App* const freezes = app.add_subcommand("freeze", "Evict nobody until thaw");
   with_directory(freezes);
+  with_lease(freezes);
   freezes->add_option("--for", span, "It ends after this time: 90s, 30m, 2h, 1d");
   freezes->add_option("--why", reason, "For those who read status, page and log");
   CLI::App* const thaws = app.add_subcommand("thaw", "End a freeze");
   with_directory(thaws);
+  with_lease(thaws);
   CLI::App* const replays =
       app.add_subcommand("replay-log", "Replay a log of events and compare the plans of every cycle");
   replays->add_option("EVENTS", log_file, "The file that --events names")->required();
@@ -114,6 +125,6 @@ int main(int argc, char** argv) {
   const allot_governor::commands of{kueue_words, o.directory, o.poll_ms};
   if (*states) return of.status(as_json, filter);
   if (*whys) return of.why(job);
-  if (*freezes) return of.freeze(span, reason);
-  return of.thaw();
+  if (*freezes) return o.lease.empty() ? of.freeze(span, reason) : freeze_by_lease(o, span, reason);
+  return o.lease.empty() ? of.thaw() : thaw_by_lease(o);
 }

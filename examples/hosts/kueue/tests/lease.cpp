@@ -15,7 +15,6 @@ namespace json = boost::json;
 
 namespace {
 
-const resource leases{"coordination.k8s.io/v1", "Lease", "leases"};
 const object_name where{"kube-system", "allot"};
 
 /// One that wants to be the leader, with a clock of its own: an offset to that of others, and a rate.
@@ -59,7 +58,7 @@ TEST_CASE("lease: one is the leader, writes what client-go writes, and hands ove
   CHECK(a.leads());
   CHECK_FALSE(b.leads());
   CHECK(b.l->holder() == "a");
-  const json::object spec = api.find(leases, where)->at("spec").as_object();
+  const json::object spec = api.find(leases(), where)->at("spec").as_object();
   CHECK(spec.at("holderIdentity") == "a");
   CHECK(spec.at("leaseDurationSeconds") == 15);
   CHECK(spec.at("leaseTransitions") == 0);
@@ -71,7 +70,7 @@ TEST_CASE("lease: one is the leader, writes what client-go writes, and hands ove
   CHECK(a.l->is_released());
   CHECK(b.leads());
   CHECK(b.l->terms() == 1);
-  CHECK(api.find(leases, where)->at("spec").at("leaseTransitions") == 1);
+  CHECK(api.find(leases(), where)->at("spec").at("leaseTransitions") == 1);
 }
 
 TEST_CASE(
@@ -91,6 +90,24 @@ TEST_CASE(
   run(api, {&a, &b}, 5000);
   CHECK(b.leads());
   CHECK_FALSE(a.leads());
+}
+
+TEST_CASE("lease: a note stays on it whoever holds it, and is seen by who does") {
+  fake_api api;
+  candidate a{api, "a", 1};
+  candidate b{api, "b", 2};
+  run(api, {&a}, 200);
+  CHECK(a.l->note("allot.dev/freeze").empty());
+  json::object with_note = *api.find(leases(), where);
+  with_note["metadata"].get_object()["annotations"] = json::object{{"allot.dev/freeze", "why"}};
+  api.set(leases(), with_note);
+  run(api, {&a, &b}, 10'000);
+  REQUIRE(a.leads());
+  CHECK(a.l->note("allot.dev/freeze") == "why");
+  a.l->release();
+  run(api, {&a, &b}, 10'000);
+  REQUIRE(b.leads());
+  CHECK(b.l->note("allot.dev/freeze") == "why");
 }
 
 TEST_CASE("lease: a process takes what it was before for another one") {

@@ -11,11 +11,11 @@ namespace allot_kueue {
 
 namespace json = boost::json;
 
-namespace {
-
-[[nodiscard]] resource leases() {
+resource leases() {
   return {"coordination.k8s.io/v1", "Lease", "leases"};
 }
+
+namespace {
 
 [[nodiscard]] json::object spec_of(const json::object& lease) {
   const json::value* const spec = lease.if_contains("spec");
@@ -47,6 +47,10 @@ void lease::release() noexcept {
 
 std::string_view lease::holder() const noexcept {
   return text_at(seen_, {"spec", "holderIdentity"});
+}
+
+std::string_view lease::note(std::string_view name) const noexcept {
+  return text_at(seen_, {"metadata", "annotations", name});
 }
 
 void lease::retry(instant now) {

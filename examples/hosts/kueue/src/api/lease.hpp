@@ -14,6 +14,8 @@
 
 namespace allot_kueue {
 
+[[nodiscard]] resource leases();
+
 struct lease_options {
   object_name name{};
   /// Of this process alone: not the same after a restart.
@@ -53,6 +55,9 @@ class lease {
   [[nodiscard]] std::uint64_t terms() const noexcept { return terms_; }
   /// Who holds it, as far as is known; may be empty.
   [[nodiscard]] std::string_view holder() const noexcept;
+  /// The annotation of that name that it had when it was last read or renewed; empty: none. It stays whoever
+  /// holds the lease.
+  [[nodiscard]] std::string_view note(std::string_view name) const noexcept;
   [[nodiscard]] instant due() const noexcept { return due_; }
   /// Why the last attempt failed; empty if it did not.
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
