@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
-// The Gittins index, with which Tiresias orders jobs if it knows how their services are distributed, but not
-// that of each: Gu et al., "Tiresias: A GPU Cluster Manager for Distributed Deep Learning" (NSDI '19).
+// The Gittins index, with which Tiresias orders jobs if it knows how their services are distributed, but
+// not that of each: Gu et al., "Tiresias: A GPU Cluster Manager for Distributed Deep Learning" (NSDI '19).
 //
 // The same: the index of a job with service a is the largest, over all further services d, of the chance to
 // complete within d over the expected service until then: P(S - a <= d | S > a) / E[min(S - a, d) | S > a];
 // the largest goes first. It is exact: of n services that are known it is a fraction of a count and a sum.
-// Jobs with more service than any known come last. Indices are compared at events and once a quantum. Left
-// out: the discretisation by queues, in place of which there is the quantum; the distribution is given, not
-// learnt from a log.
+// Jobs with more service than any known come last. Indices are compared at events and once a quantum.
+//
+// Left out: the discretisation by queues, in place of which there is the quantum; the distribution is
+// given, not learnt from a log.
 #pragma once
 
 #include <allot/core/ratio.hpp>

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
-// QSSF, quasi-shortest-service-first: Hu et al., "Characterization and Prediction of Deep Learning Workloads
-// in Large-Scale GPU Datacenters" (SC '21).
+// QSSF, quasi-shortest-service-first: Hu et al., "Characterization and Prediction of Deep Learning
+// Workloads in Large-Scale GPU Datacenters" (SC '21).
 //
-// The same: one queue by the GPU time that a job is predicted to use, its GPUs times its predicted duration;
-// nothing is preempted, and the first job blocks the others. Left out: the prediction. It is the estimate of
-// the trace; jobs without one come last, by submission. (In the paper each virtual cluster has a queue of its
-// own: give each a static quota.)
+// The same: one queue by the GPU time that a job is predicted to use, its GPUs times its predicted
+// duration; nothing is preempted, and the first job blocks the others.
+//
+// Left out: the prediction. It is the estimate of the trace; jobs without one come last, by submission. (In
+// the paper each virtual cluster has a queue of its own: give each a static quota.)
 #pragma once
 
 #include <allot/presets/single_queue.hpp>

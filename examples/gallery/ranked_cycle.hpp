@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
-// A whole preemptive cycle in 60 lines: all jobs are ranked, those that run, too; each in turn runs if there
-// is room without those that rank behind it, the last of which yield. Others pass a job for which there is
-// none.
+// A whole preemptive cycle in 84 lines: all jobs are ranked, those that run, too; each in turn runs if
+// there is room without those that rank behind it, the last of which yield. Others pass a job for which
+// there is none.
 //
 // A rank is `rank(session, record)`, the least first. If it has `begin(session, jobs)`, it sees all of them
 // before; if it has `wakes_at(session, record)`, that says when the rank of a running job will change. Jobs
-// run with the pods that they need. O(jobs log jobs) an event, and a trial for each that waits: for studies,
-// not for a million jobs.
+// run with the pods that they need. O(jobs log jobs) an event, and a trial for each that waits: for
+// studies, not for a million jobs.
 #pragma once
 
 #include <allot/scheduler/placement.hpp>

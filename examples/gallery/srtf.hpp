@@ -4,10 +4,12 @@
 // Large-Scale GPU Datacenters" (SC '21).
 //
 // The same: all jobs, those that run, too, by the time that is left; any may be evicted.
+//
 // Different: a restart counts, as it delays all that follow: who waits for one has that much more left, and
 // who runs is evicted only for a job that is shorter by more than that. With restarts of 0 it is SRTF as it
-// stands there. At other speeds (`sim/progress.hpp`) time is nominal. Left out: work since the last
-// checkpoint is not counted as a cost.
+// stands there. At other speeds (`sim/progress.hpp`) time is nominal.
+//
+// Left out: work since the last checkpoint is not counted as a cost.
 #pragma once
 
 #include <allot/core/ratio.hpp>

@@ -2,13 +2,15 @@
 // Themis, finish-time fairness with leases: Mahajan et al., "Themis: Fair and Efficient GPU Cluster
 // Scheduling" (NSDI '20).
 //
-// The same: a job's finish-time fairness is rho = T_shared / T_independent: the time from its submission to
-// its end if it ran on from now, over the time that it would take on a 1/N part of the cluster, N jobs long
-// as its duration. GPUs are leased; when a lease has ended they are offered to those whose rho is worst, of
-// which the former holder is one. Left out: the auction, in which jobs bid for parts of what they want and a
-// fraction f of them sees the offer. Here a job gets all of its GPUs or none, the worst first (f = 1). N is
-// that of the moment, so it is the same for all that are compared. A lease counts from the start of a run,
-// and a job that keeps its GPUs has another one.
+// The same: a job's finish-time fairness is rho = T_shared / T_independent, the time from its submission to
+// its end if it ran on from now, over what it would take on a 1/N part of the cluster among N jobs: N times
+// its duration. GPUs are leased; when a lease has ended they are offered to those whose rho is worst, of
+// which the former holder is one.
+//
+// Left out: the auction, in which those who are worst off, a part of all, bid for parts of what they want.
+// Here a job gets all of its GPUs or none, the worst first. N is that of the moment, so it is the same for
+// all that are compared. A lease counts from the start of a run, and a job that keeps its GPUs has another
+// one.
 #pragma once
 
 #include <allot/core/ratio.hpp>

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tiresias, discretised two-dimensional least attained service (2D-LAS): Gu et al., "Tiresias: A GPU Cluster
-// Manager for Distributed Deep Learning" (NSDI '19).
+// Tiresias, discretised two-dimensional least attained service (2D-LAS): Gu et al., "Tiresias: A GPU
+// Cluster Manager for Distributed Deep Learning" (NSDI '19).
 //
-// The same: a job's service is its GPUs times the time that it ran, whatever became of the work. A job is in
-// the queue of its service, by thresholds; lower queues go first, and may preempt higher ones. Within a queue
-// those that have started come first, by their first start, then those that have not, by submission. Left
-// out: the promotion of jobs that starve (PROMOTEKNOB; the paper's default is none), placement by skew.
+// The same: a job's service is its GPUs times the time that it ran, whatever became of the work. A job is
+// in the queue of its service, by thresholds; lower queues go first, and may preempt higher ones. Within a
+// queue those that have started come first, by their first start, then those that have not, by submission.
+//
+// Left out: the promotion of jobs that starve (PROMOTEKNOB), placement by skew.
 #pragma once
 
 #include <allot/presets/single_queue.hpp>
@@ -20,7 +21,7 @@
 #include "ranked_cycle.hpp"
 
 struct two_dimensional_las {
-  /// In GPU-seconds; one job-hour of a GPU parts the two queues of the paper's evaluation.
+  /// In GPU-seconds. Simulations of others have one of 18,000 or 57,600.
   std::array<std::int64_t, 1> thresholds{3600};
 
   /// The queue of a job, and the service that its pods lack to the next, in GPU-milliseconds times 1000; 0:
