@@ -189,14 +189,14 @@ class Cluster:
         self.start_part("manager", wait=False)
         self.start_part("kueue", wait=False)
         self.create(*[node(name, self.gpus, self.labels(i)) for i, name in enumerate(self.names)])
-        self._wait("kueue", lambda: self.answers("kueue"), 60)
+        self._wait("kueue", lambda: self.answers("kueue"), 180)
         self._post(self.path("webhooks.yaml"))
         self._wait("the account of pods", lambda: self.api("GET", "/api/v1/namespaces/default/serviceaccounts/default")[0] == 200, 30)
         objects = teams() if self.objects is None else self.objects
         # The API server hears of webhooks a moment later, and of its own new kinds.
         self._wait("Kueue's objects", lambda: self.api("POST", f"/apis/{GROUP}/resourceflavors?dryRun=All", flavor("probe"))[0] == 201, 30)
         self.create(*objects)
-        self._wait("all nodes", lambda: len(self.nodes_in("True")) == self.nodes, 60)
+        self._wait("all nodes", lambda: len(self.nodes_in("True")) == self.nodes, 180)
         return self
 
     def _post(self, path):
@@ -305,7 +305,7 @@ class Cluster:
     def start_part(self, part, wait=True):
         self.supervisor.start(part, self._command(part), self.log_path(part))
         if wait:
-            self._wait(part, lambda: self.answers(part), 60)
+            self._wait(part, lambda: self.answers(part), 180)
 
     def stop_part(self, part, number=signal.SIGKILL):
         self.supervisor.signal(part, number)
