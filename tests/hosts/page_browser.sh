@@ -18,7 +18,7 @@ if [ -z "$browser" ]; then
 fi
 
 browse() {
-  timeout 120 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars \
+  timeout 300 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars \
     --user-data-dir="$scratch/profile" --virtual-time-budget=5000 "$@" 2>browser.log
 }
 
@@ -112,7 +112,7 @@ awk 'FNR == NR { script = script $0 "\n"; next }
 
 pictures=$sources/build/hosts
 mkdir -p "$pictures"
-for screen in 390,light 390,dark 650,light 800,light 800,dark 900,light 1400,light 1400,dark; do
+for screen in 390,light 390,dark 650,light 800,light 800,dark 900,light 1000,light 1400,light 1400,dark; do
   width=${screen%,*}
   dark=()
   [ "${screen#*,}" = light ] || dark=(--blink-settings=preferredColorScheme=0)
@@ -123,7 +123,7 @@ for screen in 390,light 390,dark 650,light 800,light 800,dark 900,light 1400,lig
     '') fail "$screen: the browser said nothing: $(tail -n 3 browser.log)" ;;
     *) fail "$screen: $said" ;;
   esac
-  case $width in 650 | 900) continue ;; esac
+  case $width in 650 | 900 | 1000) continue ;; esac
   # The page as it is.
   picture=$pictures/page_${screen/,/_}.png
   browse --window-size="$width,2400" "${dark[@]}" --enable-logging=stderr --screenshot="$picture" \

@@ -6,6 +6,7 @@
 #include <CLI/Formatter.hpp>
 
 #include <string>
+#include <vector>
 
 namespace allot {
 inline namespace v0 {

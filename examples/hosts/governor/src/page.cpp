@@ -112,13 +112,13 @@ table{border-collapse:collapse;font-size:14px;width:100%}
 th,td{padding:4px 14px 4px 0;text-align:left;border-bottom:1px solid var(--line);vertical-align:top}
 th{font-weight:600;color:var(--soft);font-size:13px;overflow-wrap:normal}
 td small,td .note{font-size:13px;color:var(--soft)}
-td.n{white-space:nowrap}td.why{min-width:16em}td .dot{margin-right:4px}
+td{min-width:6em}td.n{white-space:nowrap}td.why{min-width:16em}td .dot{margin-right:4px}
 .j{display:var(--row)}.m{display:none}
 pre{font:12px/1.5 ui-monospace,SFMono-Regular,Menlo,"DejaVu Sans Mono",monospace;background:var(--panel);
 border-radius:8px;padding:10px 14px;margin:0;white-space:pre-wrap}
 @media(max-width:900px){:root{--row:block}.quotas{columns:1}
 table,tbody,tr{display:block}thead{display:none}tr{border-bottom:1px solid var(--line);padding:6px 0}
-td{display:inline-block;border:0;padding:0 14px 0 0}td.why{display:block;min-width:0}td.n{white-space:normal}
+td{display:inline-block;min-width:0;border:0;padding:0 14px 0 0}td.why{display:block;min-width:0}td.n{white-space:normal}
 td[data-head]::before{content:attr(data-head) " ";color:var(--soft)}
 td:empty{display:none}}
 @media(max-width:640px){body{padding:18px 14px 40px}h1{font-size:22px}
