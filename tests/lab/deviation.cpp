@@ -43,6 +43,34 @@ TEST_CASE("deviation: runs of one seed are compared with each other") {
   CHECK_FALSE(few->is_within_deviation());
 }
 
+TEST_CASE("deviation: confidence intervals, of textbook values") {
+  CHECK(allot::lab::student_t_95(1) == Approx(12.7062).epsilon(1e-5));
+  CHECK(allot::lab::student_t_95(9) == Approx(2.26216).epsilon(1e-5));
+  CHECK(allot::lab::student_t_95(29) == Approx(2.04523).epsilon(1e-5));
+  // Student's sleep data (1908): of ten patients, paired, 0.70 to 2.46 h; as two samples -0.205 to 3.365 h.
+  const std::vector<double> first{0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0};
+  const std::vector<double> second{1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4};
+  std::vector<seeded_value> a;
+  std::vector<seeded_value> b;
+  std::vector<seeded_value> others;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    a.emplace_back(i, first[i]);
+    b.emplace_back(i, second[i]);
+    others.emplace_back(100 + i, second[i]);
+  }
+  const auto paired = difference_of(a, b);
+  REQUIRE(paired->half_width);
+  CHECK(paired->mean == Approx(1.58));
+  CHECK(*paired->half_width == Approx(0.879886).epsilon(1e-5));
+  const auto welch = difference_of(a, others);
+  REQUIRE(welch->half_width);
+  CHECK(welch->mean - *welch->half_width == Approx(-0.2054832).epsilon(1e-5));
+  CHECK(welch->mean + *welch->half_width == Approx(3.3654832).epsilon(1e-5));
+  CHECK_FALSE(
+      difference_of(std::vector<seeded_value>{{1, 10}}, std::vector<seeded_value>{{1, 11}})->half_width);
+  CHECK(*difference_of(a, a)->half_width == 0);
+}
+
 TEST_CASE("deviation: without pairs the means are compared") {
   const std::vector<seeded_value> a{{1, 10}, {2, 14}};
   const std::vector<seeded_value> b{{3, 12}, {4, 15}};

@@ -58,7 +58,7 @@ TEST_CASE("published figures: the Helios simulator's for FIFO on philly128") {
   CHECK(f.of.waited[allot::lab::wait_cause::fair_share] == 0);
   CHECK(f.of.waited.total() == f.of.queue.sum);
   CHECK(f.of.waited.total() == f.of.wait.sum);
-  CHECK(f.lost_in_window == 0);
+  CHECK(f.lost_of_allocated == 0);
   // All the work was done and nothing else.
   allot::wide work = 0;
   for (const auto& j : reading.value.jobs) {

@@ -11,7 +11,7 @@ leaves() {
   says "$(ls "$directory" 2>/dev/null | tr '\n' ' ')" "$(printf '%s\n' "$@" | LC_ALL=C sort | tr '\n' ' ')"
   nothing_half_done
 }
-standard_files="jobs.csv report.html summary.json tenants.csv"
+standard_files="cdf.csv jobs.csv report.html summary.json tenants.csv"
 
 cat >teams.csv <<'CSV'
 job_id,submit_s,duration_s,tenant,gpus
@@ -39,9 +39,9 @@ for file in $standard_files; do
   cmp -s <(grep -v wall_s "one/$file") <(grep -v wall_s "two/$file") || fail "$file differs between two replays"
 done
 says "$(sed -n 1p one/jobs.csv)" \
-  'job_id,quota,submit_s,start_s,end_s,wait_s,jct_s,preemptions,lost_s,nodes,state,reason,gpus,duration_s,class,fair_share_wait_s,fragmentation_wait_s,capacity_wait_s'
-says "$(sed -n 2p one/jobs.csv)" '1,b,0,0,177,30,177,2,47,n-0;n-1,completed,,8,100,,30,0,0'
-says "$(sed -n 4p one/jobs.csv)" 'big,a,50,,,0,,0,0,,refused,larger_than_cluster,100,5,,0,0,0'
+  'job_id,quota,submit_s,start_s,end_s,wait_s,jct_s,preemptions,lost_s,nodes,state,reason,gpus,duration_s,class,fair_share_wait_s,fragmentation_wait_s,capacity_wait_s,finish_time_fairness'
+says "$(sed -n 2p one/jobs.csv)" '1,b,0,0,177,30,177,2,47,n-0;n-1,completed,,8,100,,30,0,0,1.513478'
+says "$(sed -n 4p one/jobs.csv)" 'big,a,50,,,0,,0,0,,refused,larger_than_cluster,100,5,,0,0,0,'
 says "$(sed -n 1,2p one/tenants.csv)" $'time_s,quota,used,entitled,borrowed,lent,pending\n0,a,0,0,0,4,0'
 says "$(grep evicted two/events.csv)" $'45,evicted,1,b,,2,reclaim,45\n67,evicted,1,b,,3,reclaim,2'
 says "$(tr -d ' \n' <one/summary.json)" \
@@ -107,7 +107,7 @@ leaves world $standard_files events.csv
 says "$(grep going world/events.csv | sed -n 3p)" '10,evicted,going,b,,,,5'
 says "$(grep -E '(evicted|shrank)' world/events.csv)" '*,shell,a,,,time_limit,0*60,evicted,run,a,,,node_down,10*'
 says "$(grep grew world/events.csv)" '20,grew,wide,b,n-*'
-says "$(grep shell world/jobs.csv)" 'shell,a,25,25,55,0,,0,0,n-*,time_limit,,1,500,interactive,0,0,0'
+says "$(grep shell world/jobs.csv)" 'shell,a,25,25,55,0,,0,0,n-*,time_limit,,1,500,interactive,0,0,0,'
 says "$(grep ^run world/jobs.csv)" 'run,a,0,10,*'
 says "$(tr -d ' \n' <world/summary.json)" '*"completed":3,*"time_limit":1,*"node_failures":1,*"livelocks":0,*'
 sed 's/"nodes": \["n-1"\]/"nodes": ["n-0"], "devices": [[0, 1]]/; s/"nodes": \["n-0", "n-0"\]/&, "devices": [[0], [1]]/' world.json >clash.json
@@ -245,8 +245,8 @@ exits 0 "$allot" replay teams.json --out until --until 1m
 leaves until $standard_files
 says "$(<err)" 'stopped at day 0, 00:01:00 (60 s), as --until says*3 jobs had not finished*  1 (b): 8 GPUs, waiting*  2 (a): 4 GPUs, running*  3 (a): 4 GPUs, had not come yet*'
 says "$(tr -d ' \n' <until/summary.json)" '*"stopped":{"reason":"until","at_s":60},"jobs":{"total":4,"completed":0,"unfinished":3,"refused":1,*"end_s":60,"allocation_rate":0.875,*'
-says "$(sed -n 2,3p until/jobs.csv)" $'1,b,0,0,,15,,1,45,n-0;n-1,waiting,,8,100,,15,0,0\n2,a,45,45,,0,,0,0,n-0,running,,4,20,,0,0,0'
-says "$(sed -n 5p until/jobs.csv)" '3,a,67,,,,,0,0,,future,,4,10,,,,'
+says "$(sed -n 2,3p until/jobs.csv)" $'1,b,0,0,,15,,1,45,n-0;n-1,waiting,,8,100,,15,0,0,\n2,a,45,45,,0,,0,0,n-0,running,,4,20,,0,0,0,'
+says "$(sed -n 5p until/jobs.csv)" '3,a,67,,,,,0,0,,future,,4,10,,,,,'
 says "$(tr -d ' \n' <until/summary.json)" '*"jobs":{*"waiting":1,"running":1,"not_submitted":1}*'
 says "$(<out)" '*completed *0, 3 unfinished (1 waiting, 1 running, 1 not yet submitted), 1 refused*'
 says "$(<until/report.html)" '*3 unfinished (1 waiting, 1 running, 1 not yet submitted)*'

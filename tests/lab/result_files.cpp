@@ -3,6 +3,7 @@
 
 #include "lab/io/json_reader.hpp"
 #include "lab/replay/replay_run.hpp"
+#include "lab/report/distributions.hpp"
 #include "lab/report/replay_headline.hpp"
 #include "lab/report/report.hpp"
 
@@ -105,7 +106,7 @@ TEST_CASE("result files: awkward names survive in every file") {
   CHECK(jobs[1][7] == "1");
   CHECK(jobs[2][0] == "half");
   CHECK(jobs[3] == std::vector<std::string>{"no", quota, "11", "", "", "0", "", "0", "0", "", "refused",
-                                            "access", "0", "0", "", "0", "0", "0"});
+                                            "access", "0", "0", "", "0", "0", "0", ""});
   CHECK(jobs[4][0] == "yes");
   CHECK(jobs[4][1] == quota);
   CHECK(jobs[4][9] == "n,1");
@@ -175,7 +176,7 @@ TEST_CASE("result files: unknown values are null or empty, not zero") {
   CHECK(summary.root().find("max_wait_s")->text() == "0");
   const auto jobs = rows_of(in.written([&](auto& f) { lab::write_jobs(f, r.result); }));
   CHECK(jobs[1] == std::vector<std::string>{"j", "q", "0", "", "", "0", "", "0", "0", "", "waiting", "", "2",
-                                            "5", "", "0", "0", "0"});
+                                            "5", "", "0", "0", "0", ""});
   CHECK(lab::warnings(r.result).find("1 job never finished: nothing would ever make room for it:\n") == 0);
   // Nothing ever happened that could be drawn.
   const std::string html = in.written([&](auto& f) { lab::write_report(f, r.result); });
@@ -193,7 +194,7 @@ TEST_CASE("result files: nothing is said of fairness where nobody wanted anythin
   CHECK(html.find("Fairness (Jain)</dt><dd><b>–</b>") != std::string::npos);
 }
 
-TEST_CASE("result files: jobs.csv has the estimates as its last column, if there are any") {
+TEST_CASE("result files: jobs.csv has a column of the estimates, if there are any") {
   const scratch in;
   const replayed r{in, R"json(
     "cluster": {"nodes": [{"name": "n", "gpus": 2}]},
@@ -202,12 +203,12 @@ TEST_CASE("result files: jobs.csv has the estimates as its last column, if there
              {"id": "k", "user": "ana", "request": {"gpu": 2}, "duration_s": 5},
              {"id": "l", "user": "eve", "request": {"gpu": 2}, "duration_s": 5, "estimate_s": 4}])json"};
   const auto jobs = rows_of(in.written([&](auto& f) { lab::write_jobs(f, r.result); }));
-  CHECK(jobs[0].back() == "estimate_s");
-  CHECK(jobs[0].size() == 19);
-  CHECK(jobs[1].back() == "60");
-  CHECK(jobs[2].back().empty());
+  CHECK(jobs[0][18] == "estimate_s");
+  CHECK(jobs[0].size() == 20);
+  CHECK(jobs[1][18] == "60");
+  CHECK(jobs[2][18].empty());
   CHECK(jobs[3][10] == "refused");
-  CHECK(jobs[3].back() == "4");
+  CHECK(jobs[3][18] == "4");
   for (const auto& row : jobs) CHECK(row.size() == jobs[0].size());
 }
 
@@ -235,7 +236,7 @@ TEST_CASE("result files: elastic pods, interrupted runs, and jobs that ran from 
                     "300 submitted shell q", "300 started shell q n-0", "310 evicted shell q time_limit 0"});
   const auto jobs = rows_of(in.written([&](auto& f) { lab::write_jobs(f, r.result); }));
   CHECK(jobs[1] == std::vector<std::string>{"wide", "q", "0", "5", "160", "5", "160", "0", "0", "n-0",
-                                            "completed", "", "4", "100", "", "0", "0", "0"});
+                                            "completed", "", "4", "100", "", "0", "0", "0", ""});
   CHECK(jobs[2][10] == "time_limit");
   CHECK(jobs[2][6].empty());
   const auto summary = parsed(in.written([&](auto& f) { lab::write_summary(f, r.result, 1); }));
@@ -259,11 +260,11 @@ TEST_CASE("result files: classes, sizes, windows and why jobs wait") {
              {"id": "4", "quota": "b", "request": {"gpu": 3}, "duration_s": 1}])json";
   const replayed r{in, text};
   const auto jobs = rows_of(in.written([&](auto& f) { lab::write_jobs(f, r.result); }));
-  CHECK(std::vector<std::string>{jobs[0].begin() + 14, jobs[0].end()} ==
+  CHECK(std::vector<std::string>{jobs[0].begin() + 14, jobs[0].begin() + 18} ==
         std::vector<std::string>{"class", "fair_share_wait_s", "fragmentation_wait_s", "capacity_wait_s"});
-  CHECK(std::vector<std::string>{jobs[3].begin() + 14, jobs[3].end()} ==
+  CHECK(std::vector<std::string>{jobs[3].begin() + 14, jobs[3].begin() + 18} ==
         std::vector<std::string>{R"(no, "yes")", "10", "0", "0"});
-  CHECK(std::vector<std::string>{jobs[4].begin() + 14, jobs[4].end()} ==
+  CHECK(std::vector<std::string>{jobs[4].begin() + 14, jobs[4].begin() + 18} ==
         std::vector<std::string>{"", "0", "10", "0"});
   const auto summary = parsed(in.written([&](auto& f) { lab::write_summary(f, r.result, 1); }));
   const auto number = [&](std::initializer_list<const char*> path) {
@@ -361,6 +362,67 @@ TEST_CASE("result files: how tenants fare alone") {
   const std::string head = lab::headline(r.result);
   CHECK(head.find("b waits 50 s more than alone on its quota") != std::string::npos);
   CHECK(head.find("rho 2.25 on average, 3.50 at most, 50.00 % above 1.05") != std::string::npos);
+}
+
+TEST_CASE("result files: the finish-time fairness of jobs with 1/N of the cluster, and distributions") {
+  const scratch in;
+  const replayed r{in, R"json(
+    "policy": "fifo", "cluster": {"nodes": [{"name": "n", "gpus": 4}]}, "quotas": [{"name": "q", "nominal": "cluster"}],
+    "jobs": [{"id": "1", "quota": "q", "request": {"gpu": 4}, "duration_s": 100},
+             {"id": "2", "quota": "q", "request": {"gpu": 4}, "duration_s": 100},
+             {"id": "3", "quota": "q", "request": {"gpu": 5}, "submit_s": 300, "duration_s": 100},
+             {"id": "4", "quota": "q", "request": {"gpu": 1}, "submit_s": 400, "duration_s": 100}])json"};
+  // With a half of the cluster the first would have taken 200 s. While the second is there, its share is 2
+  // GPUs for 100 s and 4 for another 100: on average one in 1.5, with which it would have taken 150 s. The
+  // last has all it wants.
+  const auto jobs = rows_of(in.written([&](auto& f) { lab::write_jobs(f, r.result); }));
+  CHECK(jobs[0].back() == "finish_time_fairness");
+  CHECK(jobs[1].back() == "0.5");
+  CHECK(jobs[2].back() == "1.333333");
+  CHECK(jobs[3].back().empty());
+  CHECK(jobs[4].back() == "1");
+  const auto summary = parsed(in.written([&](auto& f) { lab::write_summary(f, r.result, 1); }));
+  for (const auto of : {summary.root(), *summary.root().find("tenants")->find("q")}) {
+    const auto fairness = of.find("finish_time_fairness");
+    REQUIRE(fairness);
+    CHECK(fairness->find("jobs")->text() == "3");
+    CHECK(fairness->find("mean")->text() == "0.944444");
+    CHECK(fairness->find("max")->text() == "1.333333");
+    CHECK(fairness->find("above_1")->text() == "0.333333");
+    CHECK(fairness->find("above_1.05")->text() == "0.333333");
+  }
+  const auto rows = rows_of(in.written([&](auto& f) { lab::write_distributions(f, r.result); }));
+  const std::vector<std::string> names = {"percent", "queue_s",  "wait_s",
+                                          "jct_s",   "slowdown", "finish_time_fairness"};
+  CHECK(rows[0] == names);
+  REQUIRE(rows.size() == 1 + 99 + 11);
+  CHECK(rows[1] == std::vector<std::string>{"0", "0", "0", "100", "1", "0.5"});
+  CHECK(rows[67] == std::vector<std::string>{"66", "0", "0", "100", "1", "1"});
+  CHECK(rows[68] == std::vector<std::string>{"67", "100", "100", "200", "2", "1.333333"});
+  CHECK(rows[101][0] == "99.1");
+  CHECK(rows.back() == std::vector<std::string>{"100", "100", "100", "200", "2", "1.333333"});
+  CHECK(lab::headline(r.result).find("wait in all") != std::string::npos);
+}
+
+TEST_CASE("result files: tenants whose share is less than a GPU are told of") {
+  const scratch in;
+  const replayed r{in,
+                   R"json(
+    "cluster": {"nodes": [{"name": "n", "gpus": 2}]},
+    "quotas": [{"name": "all", "nominal": "cluster"}, {"name": "a", "parent": "all"}, {"name": "b", "parent": "all"},
+               {"name": "c", "parent": "all"}],
+    "jobs": [{"id": "1", "quota": "a", "request": {"gpu": 1}, "duration_s": 10},
+             {"id": "2", "quota": "b", "request": {"gpu": 1}, "duration_s": 10},
+             {"id": "3", "quota": "c", "request": {"gpu": 1}, "duration_s": 10}])json",
+                   {.isolated = true}};
+  const auto summary = parsed(in.written([&](auto& f) { lab::write_summary(f, r.result, 1); }));
+  const auto share = summary.root().find("isolated")->find("tenants")->find("a")->find("on_share");
+  REQUIRE(share);
+  CHECK(share->find("gpus")->text() == "0");
+  CHECK(share->find("too_large")->text() == "1");
+  CHECK(summary.root().find("finish_time_fairness")->find("jobs")->text() == "3");
+  CHECK(lab::warnings(r.result).find("the shares of 3 of the tenants are less than a GPU") !=
+        std::string::npos);
 }
 
 TEST_CASE("result files: a policy that never came to rest is reported") {

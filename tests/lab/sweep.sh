@@ -61,7 +61,7 @@ exits 0 "$allot" sweep said.json --out said --full
 says "$(cd said/points && echo *)" 'exact.fifo.seed-3 people.fifo.seed-3 people.fifo.seed-4 teams.fifo.seed-3'
 says "$(cut -d, -f19 said/points/exact.fifo.seed-3/jobs.csv | tr '\n' ' ')" 'estimate_s 100 20 10 '
 says "$(cut -d, -f19 said/points/people.fifo.seed-4/jobs.csv | tr '\n' ' ')" 'estimate_s [369]00 300 300 '
-cmp -s <(cut -d, -f1-18 said/points/people.fifo.seed-4/jobs.csv) said/points/teams.fifo.seed-3/jobs.csv ||
+cmp -s <(cut -d, -f1-18 said/points/people.fifo.seed-4/jobs.csv) <(cut -d, -f1-18 said/points/teams.fifo.seed-3/jobs.csv) ||
   fail 'estimates changed the jobs'
 sed 's/"exact", "file"/"exact", "fil"/; s/tsafrir/people/; s/"estimates": "exact"/"generate": {}, "estimates": "exact"/' said.json >wrong.json
 exits 2 "$allot" sweep wrong.json --out wrong

@@ -49,6 +49,9 @@ struct mean_and_deviation {
   return s;
 }
 
+/// The bound that Student's t stays within, on either side, in 95 of 100 samples. Precondition: degrees > 0.
+[[nodiscard]] double student_t_95(double degrees);
+
 /// The difference between two configurations in one figure.
 struct figure_difference {
   /// Pairs of runs with the same seed. If 0, the difference is that of the means.
@@ -56,6 +59,9 @@ struct figure_difference {
   double mean = 0;
   /// Of the differences within pairs; without pairs, of the difference of two independent runs.
   std::optional<double> deviation{};
+  /// The 95 % confidence interval of the mean reaches so far up and down: that of Student's t over the pairs,
+  /// or of Welch's without pairs. Nothing if the deviation is unknown.
+  std::optional<double> half_width{};
 
   /// Whether it is no larger than its deviation, so that another seed might show the opposite. False with
   /// only one run on each side, since the deviation is then unknown.
@@ -88,7 +94,10 @@ using seeded_value = std::pair<std::uint64_t, double>;
   }
   if (is_paired && !pairs.empty()) {
     const mean_and_deviation s = summarize_values(pairs);
-    return figure_difference{s.count, s.mean, s.deviation};
+    figure_difference d{s.count, s.mean, s.deviation};
+    const auto n = static_cast<double>(s.count);
+    if (d.deviation) d.half_width = student_t_95(n - 1) * *d.deviation / std::sqrt(n);
+    return d;
   }
   const auto values = [](std::span<const seeded_value> all) {
     vector<double> plain;
@@ -98,7 +107,20 @@ using seeded_value = std::pair<std::uint64_t, double>;
   const mean_and_deviation a = values(from);
   const mean_and_deviation b = values(to);
   figure_difference d{0, b.mean - a.mean, {}};
-  if (a.deviation && b.deviation) d.deviation = std::hypot(*a.deviation, *b.deviation);
+  if (!a.deviation || !b.deviation) return d;
+  d.deviation = std::hypot(*a.deviation, *b.deviation);
+  const auto of_mean = [](const mean_and_deviation& s) {
+    return *s.deviation * *s.deviation / static_cast<double>(s.count);
+  };
+  const auto squared = [](const mean_and_deviation& s, double v) {
+    return v * v / static_cast<double>(s.count - 1);
+  };
+  const double variance = of_mean(a) + of_mean(b);
+  d.half_width = 0;
+  if (variance > 0) {
+    const double degrees = variance * variance / (squared(a, of_mean(a)) + squared(b, of_mean(b)));
+    d.half_width = student_t_95(degrees) * std::sqrt(variance);
+  }
   return d;
 }
 

@@ -327,8 +327,13 @@ template <std::size_t N>
       share[d] = whole.is_bounded() ? quantity::milli(mine.of(whole.in_milli())) : whole;
     }
     cluster_part<N> part = part_of<N>(s, x, all.setup.where, share, mine);
-    if (part.gpus == 0) continue;
     t.share_gpus = part.gpus;
+    if (part.gpus == 0) {
+      const auto is_its = [x](const sim::job<N>& j) { return j.quota == x; };
+      t.too_large_for_share =
+          static_cast<std::size_t>(std::count_if(all.setup.jobs.begin(), all.setup.jobs.end(), is_its));
+      continue;
+    }
     const times_alone times = replay_alone(all, x, std::move(part), all.settings[i], preset, shared);
     t.finish_time = finish_time_fairness(times.jct);
     t.too_large_for_share = times.too_large;

@@ -8,6 +8,7 @@
 #include "lab/io/terminal.hpp"
 #include "lab/io/time_text.hpp"
 #include "lab/report/dashboard.hpp"
+#include "lab/report/distributions.hpp"
 #include "lab/report/replay_headline.hpp"
 #include "lab/report/report.hpp"
 #include "lab/report/result_files.hpp"
@@ -284,6 +285,7 @@ replay_conclusion replay_into(const atomic_directory& directory, scenario& s, re
     if (wanted && problem.empty()) problem = write_file(directory, name, to);
   };
   write(outputs.tables, "jobs.csv", [&](output_file& f) { write_jobs(f, r); });
+  write(outputs.tables, "cdf.csv", [&](output_file& f) { write_distributions(f, r); });
   write(outputs.report, "report.html", [&](output_file& f) { write_report(f, r); });
   std::string note;
   write(outputs.chrome, "trace.json", [&](output_file& f) { note = write_chrome_trace(f, r); });
@@ -347,10 +349,10 @@ int replay(const replay_options& options) {
   print_error(warnings(r));
   if (options.timing) print_error(timing_text(r));
   const std::string text =
-      headline(r) + fmt::format("\n{}: summary.json, jobs.csv, tenants.csv, report.html{}{}{} ({} s)\n",
-                                options.out, options.events ? ", events.csv" : "",
-                                options.chrome ? ", trace.json" : "", done.charts,
-                                decimal(done.wall.count()));
+      headline(r) +
+      fmt::format("\n{}: summary.json, jobs.csv, tenants.csv, cdf.csv, report.html{}{}{} ({} s)\n",
+                  options.out, options.events ? ", events.csv" : "", options.chrome ? ", trace.json" : "",
+                  done.charts, decimal(done.wall.count()));
   if (!print_result(printable_lines(text), "the headline")) return bad_input_status;
   if (!r.stopped || r.stopped->why == stop_reason::until) return 0;
   return r.stopped->why == stop_reason::interrupt ? 128 + done.asked : incomplete_status;

@@ -67,7 +67,7 @@ int replay(const replay_options& options);
 
 /// The files that a replay writes besides its summary.
 struct replay_outputs {
-  /// jobs.csv and tenants.csv.
+  /// jobs.csv, tenants.csv and cdf.csv.
   bool tables = true;
   bool report = true;
   bool events = false;
@@ -76,8 +76,8 @@ struct replay_outputs {
 };
 /// All files that a replay may write. The summary is last: if it exists, everything does.
 inline constexpr auto replay_file_names = [] {
-  constexpr std::array<std::string_view, 6> always = {"jobs.csv",   "tenants.csv", "events.csv",
-                                                      "trace.json", "report.html", "summary.json"};
+  constexpr std::array<std::string_view, 7> always = {
+      "jobs.csv", "tenants.csv", "cdf.csv", "events.csv", "trace.json", "report.html", "summary.json"};
   std::array<std::string_view, std::size(chart_files) + always.size()> names;
   std::copy(always.begin(), always.end(),
             std::copy(std::begin(chart_files), std::end(chart_files), names.begin()));

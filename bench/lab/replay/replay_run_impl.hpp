@@ -174,6 +174,7 @@ void take_jobs(const sim::simulator<N>& sim, const workload<N>& w, const lab::me
     r.lost = h.lost();
     r.preemptions = h.preemptions;
     r.estimate = job.estimate / sim::second;
+    r.fairness = metrics.fairness(j);
     if (h.why_refused != refusal::none) r.reason = to_string(h.why_refused);
     if (metrics.waits().before_start(j)) r.start = h.first_start;
     if (r.is_over()) r.end = h.end;
@@ -245,6 +246,7 @@ template <std::size_t N>
   if (const auto jobs = sim.jobs(); !jobs.empty()) {
     window = result.measured.window(jobs.front().submit, jobs.back().submit);
   }
+  result.window = window;
   lab::metrics<N> metrics{{.gpus = gpus, .window = window, .grace = result.measured.grace}};
   time_recorder time{streams.tenants, names, control.tenants_step};
   std::optional<event_writer> events;

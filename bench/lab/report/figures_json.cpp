@@ -33,6 +33,7 @@ void write_group(json_writer& json, std::string_view name, const job_figures& f)
   write_hours(json, "lost_gpu_h", f.lost);
   write_hardships(json, f);
   json.key("max_wait_s").raw(decimal(f.max_wait));
+  write_finish_times(json, f.fairness);
   json.end_object();
 }
 
@@ -95,17 +96,6 @@ void write_nodes(json_writer& json, const replay_result& r) {
   }
   json.end_object();
 }
-
-void write_finish_times(json_writer& json, const finish_time_figures& f) {
-  json.key("finish_time_fairness").begin_object();
-  json.member("jobs", std::uint64_t{f.jobs});
-  write_ratio(json, "mean", f.jobs, f.mean());
-  write_ratio(json, "max", f.jobs, f.max);
-  write_rate(json, "above_1", f.above_one, f.jobs);
-  write_rate(json, "above_1.05", f.unfair, f.jobs);
-  json.end_object();
-}
-
 }  // namespace
 
 void write_sample(json_writer& json, std::string_view name, const sample_summary& s) {
@@ -160,7 +150,7 @@ void write_times(json_writer& json, const job_figures& f) {
 
 void write_hardships(json_writer& json, const job_figures& f) {
   json.member("preempted_jobs", f.preempted_jobs);
-  write_rate(json, "preemptions_per_job", f.preemptions, f.jobs.total);
+  write_rate(json, "preemptions_per_job", f.preemptions, f.submitted);
   json.member("max_preemptions", std::uint64_t{f.most_preemptions});
   json.member("unstarted", std::uint64_t{f.unstarted});
   write_rate(json, "starved", f.starved, f.came);
@@ -168,6 +158,16 @@ void write_hardships(json_writer& json, const job_figures& f) {
   json.member("jobs", std::uint64_t{f.deadlines.jobs});
   json.member("met", std::uint64_t{f.deadlines.met});
   write_ratio(json, "attainment", f.deadlines.jobs, rate_in_millionths(f.deadlines.met, f.deadlines.jobs));
+  json.end_object();
+}
+
+void write_finish_times(json_writer& json, const finish_time_figures& f) {
+  json.key("finish_time_fairness").begin_object();
+  json.member("jobs", std::uint64_t{f.jobs});
+  write_ratio(json, "mean", f.jobs, f.mean());
+  write_ratio(json, "max", f.jobs, f.max);
+  write_rate(json, "above_1", f.above_one, f.jobs);
+  write_rate(json, "above_1.05", f.unfair, f.jobs);
   json.end_object();
 }
 
@@ -185,7 +185,7 @@ void write_window(json_writer& json, const replay_result& r) {
   json.key("window").begin_object();
   json.key("from_s").raw(decimal(f.window.begin));
   json.key("to_s").raw(decimal(f.window.end));
-  json.member("jobs", std::uint64_t{f.jobs_in_window});
+  json.member("jobs", std::uint64_t{f.of.submitted});
   json.end_object();
   json.key("grace_s").raw(decimal(r.measured.grace));
   json.key("measured").begin_object();
@@ -195,7 +195,7 @@ void write_window(json_writer& json, const replay_result& r) {
 
 void write_cluster(json_writer& json, const replay_result& r) {
   const run_figures& f = r.figures;
-  const wide useful = f.of.allocated - std::min(f.of.allocated, f.lost_in_window);
+  const wide useful = f.of.allocated - std::min(f.of.allocated, f.lost_of_allocated);
   if (f.capacity_is_bounded) {
     write_rate(json, "useful_utilisation", useful, f.capacity);
     write_hours(json, "idle_gpu_h", f.idle);

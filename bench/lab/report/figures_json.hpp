@@ -28,6 +28,8 @@ void write_rate(json_writer& json, std::string_view name, wide part, wide whole)
 void write_times(json_writer& json, const job_figures& f);
 /// How else the jobs fared.
 void write_hardships(json_writer& json, const job_figures& f);
+/// Finish-time fairness, "finish_time_fairness".
+void write_finish_times(json_writer& json, const finish_time_figures& f);
 /// How quotas reclaimed what they had lent.
 void write_claims(json_writer& json, const reclaim_figures& f);
 /// The time window of the figures, and how the cluster was used in it.

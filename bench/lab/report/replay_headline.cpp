@@ -76,6 +76,8 @@ text_table times_table(const replay_result& r) {
   // The longest wait is that of every job that came, also of those that never started.
   const job_figures& all = r.figures.of;
   row("wait", all.queue, all.came == 0 ? "-" : human_time(all.max_wait));
+  // Of the jobs that completed, also what they waited after their first start.
+  row("wait in all", all.wait, human_time(all.wait, all.wait.max));
   row("completion", all.jct, human_time(all.jct, all.jct.max));
   return table;
 }
@@ -113,15 +115,24 @@ std::string waiting_line(const wait_split& waited) {
   return text;
 }
 
+/// `against`: what each job would have had otherwise.
+void append_finish_times(std::string& text, const finish_time_figures& f, std::string_view against) {
+  if (f.jobs == 0) return;
+  append_line(text, "finish times",
+              "rho " + index_text(f.mean(), 2) + " on average, " + index_text(f.max, 2) + " at most, " +
+                  percent(rate_in_millionths(f.unfair, f.jobs)) + " above 1.05, against " +
+                  std::string{against});
+}
+
 /// What sharing means to the tenants, compared with running alone.
 void append_isolated(std::string& text, const replay_result& r) {
-  finish_time_figures all;
+  finish_time_figures tenants_alone;
   std::string worst;
   std::int64_t anomaly = 0;
   std::size_t tenants = 0;
   for (std::size_t x = 0; x < r.alone.size(); ++x) {
     const tenant_alone& t = r.alone[x];
-    all += t.finish_time;
+    tenants_alone += t.finish_time;
     tenants += t.anomaly.jobs != 0 ? 1U : 0U;
     if (t.anomaly.jobs == 0 || (!worst.empty() && t.anomaly.anomaly() <= anomaly)) continue;
     worst = r.quotas[x].name;
@@ -133,11 +144,7 @@ void append_isolated(std::string& text, const replay_result& r) {
                     human_time(anomaly < 0 ? -anomaly : anomaly) + (anomaly < 0 ? " less" : " more") +
                     " than alone on its quota");
   }
-  if (all.jobs != 0) {
-    append_line(text, "finish times",
-                "rho " + index_text(all.mean(), 2) + " on average, " + index_text(all.max, 2) + " at most, " +
-                    percent(rate_in_millionths(all.unfair, all.jobs)) + " above 1.05");
-  }
+  append_finish_times(text, tenants_alone, "its tenant's share alone");
 }
 
 }  // namespace
@@ -160,7 +167,15 @@ std::string warnings(const replay_result& r) {
   if (r.measured.isolated && r.stopped && r.stopped->why != stop_reason::until) {
     text += "--isolated: each tenant alone is not replayed, because the replay was ended\n";
   }
-  if (r.figures.jobs_in_window == 0 && !window_options(r.measured).empty()) {
+  const auto is_too_small = [](const tenant_alone& t) { return t.share_gpus == 0; };
+  if (const auto n = std::count_if(r.alone.begin(), r.alone.end(), is_too_small); n != 0) {
+    text += fmt::format(
+        "--isolated: the shares of {} of the tenants are less than a GPU, and no cluster to be alone on: "
+        "their jobs "
+        "are in no finish-time fairness of tenants (that of jobs, each with 1/N of the cluster, has them)\n",
+        n);
+  }
+  if (r.figures.of.submitted == 0 && !window_options(r.measured).empty()) {
     text += "no job was submitted in the part that is measured (" + window_text(r.measured) +
             "): there are no means, and figures over time may be of nothing\n";
   }
@@ -207,7 +222,7 @@ std::string headline(const replay_result& r) {
   if (f.of.jobs.time_limit != 0) jobs += ", " + grouped(f.of.jobs.time_limit) + " at their time limit";
   append_line(text, "completed", jobs);
   if (f.capacity_is_bounded) {
-    const wide useful = f.of.allocated - std::min(f.of.allocated, f.lost_in_window);
+    const wide useful = f.of.allocated - std::min(f.of.allocated, f.lost_of_allocated);
     append_line(text, "utilisation",
                 percent(rate_in_millionths(f.of.allocated, f.capacity)) + ", useful " +
                     percent(rate_in_millionths(useful, f.capacity)));
@@ -216,6 +231,7 @@ std::string headline(const replay_result& r) {
   append_line(text, "borrowed", hours(f.of.borrowed) + " GPU-h");
   append_line(text, "fairness",
               "Jain " + jain_text(f) + ", " + hours(f.of.fair_share_error) + " GPU-h short of fair shares");
+  append_finish_times(text, f.of.fairness, "1/N of the cluster for each job");
   if (const std::string part = window_text(r.measured); !part.empty()) append_line(text, "measured", part);
   append_line(text, "made by", "allot " + own_version() + ", seed " + std::to_string(r.seed));
   if (f.of.waited.total() != 0) append_line(text, "waiting", waiting_line(f.of.waited));

@@ -52,6 +52,8 @@ struct replayed_job {
   std::uint32_t preemptions = 0;
   /// Its estimated run time, in seconds; 0 if none was given.
   std::int64_t estimate = 0;
+  /// Its finish-time fairness as a user of its own, in millionths; none unless it is completed.
+  std::optional<std::int64_t> fairness{};
   /// Why it was refused: a word for programs, and a sentence for people.
   std::string_view reason{};
   std::string explanation{};
@@ -146,6 +148,8 @@ struct replay_result {
   std::uint64_t seed = 0;
   std::string input_hash;
   std::string decision_hash;
+  /// The jobs that were submitted in it are measured: all of them, unless `measured` says otherwise.
+  time_window window{};
   /// How it is measured; set before the run.
   measuring measured{};
   run_figures figures{};

@@ -63,6 +63,7 @@ void write_quota(json_writer& json, const replay_result& r, const quota_figures&
   write_claims(json, q.reclaims);
   write_hardships(json, q.of);
   json.key("max_wait_s").raw(decimal(q.of.max_wait));
+  write_finish_times(json, q.of.fairness);
   json.end_object();
 }
 
@@ -179,6 +180,7 @@ void write_summary(output_file& file, const replay_result& r, std::int64_t wall_
   write_claims(json, f.reclaims);
   write_hardships(json, f.of);
   json.key("max_wait_s").raw(decimal(f.of.max_wait));
+  write_finish_times(json, f.of.fairness);
   json.key("tenants").begin_object();
   const vector<span_of_jobs> spans = spans_of_quotas(r);
   for (const quota_figures& q : f.quotas) {
@@ -210,7 +212,7 @@ void write_jobs(output_file& file, const replay_result& r) {
   text +=
       "job_id,quota,submit_s,start_s,end_s,wait_s,jct_s,preemptions,lost_s,nodes,state,reason,gpus,duration_"
       "s,class,fair_share_wait_s,fragmentation_wait_s,capacity_wait_s";
-  text += has_estimates ? ",estimate_s\n" : "\n";
+  text += has_estimates ? ",estimate_s,finish_time_fairness\n" : ",finish_time_fairness\n";
   std::string nodes;
   for (const replayed_job& j : r.jobs) {
     append_csv_field(text, j.id);
@@ -251,6 +253,8 @@ void write_jobs(output_file& file, const replay_result& r) {
     }
     if (has_estimates) text += ',';
     if (j.estimate != 0) append_whole(text, j.estimate);
+    text += ',';
+    if (j.fairness) text += decimal_of_millionths(*j.fairness);
     text += '\n';
     file.flush_if_full();
   }

@@ -216,6 +216,11 @@ figure_kind kind_of(std::string_view name) {
   };
   const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
   if (has("gpu_h")) return figure_kind::gpu_hours;
+  if (has("finish_time_fairness/")) {
+    return ends_in(name, "/jobs") ? figure_kind::count
+           : has("/above_")       ? figure_kind::rate
+                                  : figure_kind::index;
+  }
   if (has("rate") || has("fragmentation") || has("utilisation")) return figure_kind::rate;
   if (has("jain") || has("satisfaction") || has("slowdown") || has("rho") || has("ftf") || has("ratio")) {
     return figure_kind::index;
@@ -239,6 +244,8 @@ vector<shown_figure> figures_shown_first() {
           {"queue_s/p50", "wait, median", figure_kind::time, preferred::less},
           {"queue_s/p99", "wait, p99", figure_kind::time, preferred::less},
           {"max_wait_s", "longest wait", figure_kind::time, preferred::less},
+          {"wait_s/mean", "wait in all, mean", figure_kind::time, preferred::less},
+          {"wait_s/p99", "wait in all, p99", figure_kind::time, preferred::less},
           {"worst_tenant/queue_s/mean", "wait of the worst tenant, mean", figure_kind::time, preferred::less},
           {"isolated/sharing_anomaly_s", "sharing anomaly", figure_kind::time, preferred::less},
           {"jct_s/mean", "completion, mean", figure_kind::time, preferred::less},
@@ -254,6 +261,9 @@ vector<shown_figure> figures_shown_first() {
           {"lost_gpu_h", "lost GPU-h", figure_kind::gpu_hours, preferred::less},
           {"borrowed_gpu_h", "borrowed GPU-h", figure_kind::gpu_hours},
           {"jain", "Jain", figure_kind::index, preferred::more},
+          {"finish_time_fairness/mean", "finish-time fairness, mean", figure_kind::index, preferred::less},
+          {"finish_time_fairness/max", "finish-time fairness, worst", figure_kind::index, preferred::less},
+          {"finish_time_fairness/above_1.05", "jobs above 1.05", figure_kind::rate, preferred::less},
           {"fair_share_error_gpu_h", "short of fair share, GPU-h", figure_kind::gpu_hours, preferred::less},
           {"fragmentation", "fragmentation", figure_kind::rate, preferred::less}};
 }
@@ -266,6 +276,7 @@ vector<shown_figure> figures_of_tenant(std::string_view tenant) {
   const auto of = [&](std::string_view figure) { return figure_of_tenant(tenant, figure); };
   return {{of("queue_s/mean"), "  wait, mean", figure_kind::time, preferred::less},
           {of("queue_s/p99"), "  wait, p99", figure_kind::time, preferred::less},
+          {of("wait_s/mean"), "  wait in all, mean", figure_kind::time, preferred::less},
           {of("jct_s/mean"), "  completion, mean", figure_kind::time, preferred::less},
           {of("allocated_gpu_h"), "  GPU-h", figure_kind::gpu_hours},
           {of("borrowed_gpu_h"), "  borrowed GPU-h", figure_kind::gpu_hours},

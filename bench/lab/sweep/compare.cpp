@@ -150,6 +150,10 @@ vector<shown_figure> figures_of_configurations(const vector<run_group>& groups,
   return columns;
 }
 
+bool any_has_several_runs(const vector<run_group>& groups) {
+  return std::any_of(groups.begin(), groups.end(), [](const run_group& g) { return g.runs.size() > 1; });
+}
+
 std::string version_of(const run_summary& r) {
   return r.version;
 }
@@ -165,10 +169,24 @@ std::string shown_summary(const mean_and_deviation& s, figure_kind kind) {
   return shown(s.mean, kind) + (s.deviation ? " ± " + shown(*s.deviation, kind) : "");
 }
 
-/// A figure of one side, and how far it is from the first one's.
+/// "-52.1 to -43.0 %": the 95 % confidence interval of a difference, relative to the mean of the first side.
+std::string shown_interval(const figure_difference& d, double first, figure_kind kind) {
+  if (!d.half_width || (d.mean == 0 && *d.half_width == 0)) return "";
+  const double low = d.mean - *d.half_width;
+  const double high = d.mean + *d.half_width;
+  const bool is_share = kind == figure_kind::rate || kind == figure_kind::index;
+  if (is_share || first <= 0 || first + low < 0) {
+    return shown_difference(low, kind) + " to " + shown_difference(high, kind);
+  }
+  const auto percent = [first](double n) { return fmt::format("{:+.1f}", n / first * 100); };
+  return percent(low) + " to " + percent(high) + " %";
+}
+
+/// A figure of one side, how far it is from the first one's, and the confidence interval of that.
 struct compared_value {
   std::string value;
   std::string difference;
+  std::string interval;
 };
 compared_value compared_with(const vector<seeded_value>& first, const run_group& side,
                              const shown_figure& f) {
@@ -176,7 +194,8 @@ compared_value compared_with(const vector<seeded_value>& first, const run_group&
   const auto d = difference_of(first, values);
   std::string difference = d ? relative_difference(d->mean, summary_of(first).mean, f.kind) : "";
   if (d && d->is_within_deviation()) difference.insert(0, "~ ");
-  return {shown_summary(summary_of(values), f.kind), std::move(difference)};
+  return {shown_summary(summary_of(values), f.kind), std::move(difference),
+          d ? shown_interval(*d, summary_of(first).mean, f.kind) : ""};
 }
 bool has_values(const side_set& set, std::string_view figure) {
   return std::any_of(set.sides.begin(), set.sides.end(),
@@ -195,14 +214,19 @@ struct figure_table {
 figure_table table_of(const side_set& set, const vector<shown_figure>& figures, const other_jobs& others) {
   figure_table table;
   vector<vector<std::string>>& rows = table.rows;
+  const bool has_intervals = std::any_of(set.sides.begin(), set.sides.end(),
+                                         [](const run_group* side) { return side->runs.size() > 1; });
   const auto row_of = [&](std::string name, auto text_of) {
     vector<std::string>& row = rows.emplace_back(std::size_t{1}, std::move(name));
     for (std::size_t i = 0; i < set.sides.size(); ++i) {
       row.push_back(text_of(i));
-      if (i != 0) row.emplace_back();
+      if (i != 0) row.resize(row.size() + (has_intervals ? 2 : 1));
     }
   };
   row_of({}, [&](std::size_t i) { return set.names[i]; });
+  if (has_intervals) {
+    for (std::size_t i = 1; i < set.sides.size(); ++i) rows.front()[3 * i + 1] = "95 %";
+  }
   row_of("policy", [&](std::size_t i) { return policies_of(*set.sides[i]); });
   row_of("seed", [&](std::size_t i) { return seeds_of(*set.sides[i]); });
   row_of("allot", [&](std::size_t i) { return texts_of(*set.sides[i], version_of); });
@@ -218,7 +242,9 @@ figure_table table_of(const side_set& set, const vector<shown_figure>& figures, 
     for (std::size_t i = 0; i < set.sides.size(); ++i) {
       compared_value c = compared_with(first, *set.sides[i], f);
       row.push_back(std::move(c.value));
-      if (i != 0) row.push_back(std::move(c.difference));
+      if (i == 0) continue;
+      row.push_back(std::move(c.difference));
+      if (has_intervals) row.push_back(std::move(c.interval));
     }
     table.has_marks = table.has_marks || !mark.empty();
   }
@@ -272,6 +298,11 @@ std::string as_text(const vector<vector<std::string>>& rows, std::size_t width) 
 /// All figures, one per row: exact, for programs.
 std::string as_csv(const vector<run_group>& groups, const vector<std::string>& figures) {
   std::string text = "figure";
+  // What later versions added is behind the columns of all sides.
+  const auto for_each_bound = [&](std::size_t g, auto visit) {
+    visit(g, " difference low 95", -1);
+    visit(g, " difference high 95", 1);
+  };
   const auto field = [&](std::string_view s) {
     text += ',';
     append_csv_field(text, s);
@@ -285,6 +316,9 @@ std::string as_csv(const vector<run_group>& groups, const vector<std::string>& f
     field(label + " difference");
     field(label + " difference sd");
     field(label + " within deviation");
+  }
+  for (std::size_t g = 1; g < groups.size(); ++g) {
+    for_each_bound(g, [&](std::size_t side, const char* what, int) { field(groups[side].label + what); });
   }
   text += '\n';
   // Each is compared with the first of its set.
@@ -308,6 +342,12 @@ std::string as_csv(const vector<run_group>& groups, const vector<std::string>& f
       field(d && d->deviation ? plain_number(*d->deviation) : "");
       field(!d || !d->deviation ? "" : d->is_within_deviation() ? "true" : "false");
     }
+    for (std::size_t g = 1; g < groups.size(); ++g) {
+      const auto d = difference_of(values_of(*first_of[g], name), values_of(groups[g], name));
+      for_each_bound(g, [&](std::size_t, const char*, int sign) {
+        field(d && d->half_width ? plain_number(d->mean + sign * *d->half_width) : "");
+      });
+    }
     text += '\n';
   }
   return text;
@@ -316,12 +356,12 @@ std::string as_csv(const vector<run_group>& groups, const vector<std::string>& f
 /// What the signs of all tables mean.
 std::string remarks_on_all(const vector<run_group>& groups) {
   std::string text;
-  const bool has_several =
-      std::any_of(groups.begin(), groups.end(), [](const auto& g) { return g.runs.size() > 1; });
-  if (has_several) {
+  if (any_has_several_runs(groups)) {
     text +=
         "\nmean ± standard deviation over the runs; ~: the difference is within the deviation (of the "
-        "differences\nbetween runs of one seed, where each seed is there once)\n";
+        "differences\nbetween runs of one seed, where each seed is there once); 95 %: the confidence "
+        "interval of the "
+        "difference (Student's t\nof these differences, else Welch's)\n";
   }
   for_each_run(groups, [&](const run_summary& r) {
     if (!r.stopped.empty()) text += fmt::format("\n{} ended early ({}).\n", r.label, r.stopped);

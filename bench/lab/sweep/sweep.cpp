@@ -38,8 +38,9 @@ namespace fs = std::filesystem;
 constexpr int unwritable_status = 5;
 
 /// The files of a point. point.json is last: if it exists, everything does.
-constexpr std::array<std::string_view, 7> point_file_names = {
-    "jobs.csv", "tenants.csv", "events.csv", "trace.json", "report.html", "summary.json", "point.json"};
+constexpr std::array<std::string_view, 8> point_file_names = {"jobs.csv",     "tenants.csv", "cdf.csv",
+                                                              "events.csv",   "trace.json",  "report.html",
+                                                              "summary.json", "point.json"};
 
 sweep_record record_of(const experiment& e) {
   sweep_record sweep{e.name, e.id, e.baseline, {}};

@@ -276,6 +276,10 @@ std::string table_csv(const sweep_record& sweep) {
     append_field(text, name + " difference");
     append_field(text, name + " difference sd");
   }
+  for (const std::string& name : sweep.baseline.empty() ? vector<std::string>{} : names) {
+    append_field(text, name + " difference low 95");
+    append_field(text, name + " difference high 95");
+  }
   text += '\n';
   for (const configuration& c : all) {
     append_csv_field(text, c.first->scenario);
@@ -284,6 +288,7 @@ std::string table_csv(const sweep_record& sweep) {
     append_field(text, std::to_string(c.points.size()));
     append_field(text, std::to_string(c.done()));
     const configuration* baseline = baseline_of(sweep, all, c);
+    std::string intervals;
     for (const std::string& name : names) {
       const figure_cell cell = cell_of(c, baseline, name);
       append_field(text, cell.all.count == 0 ? "" : plain_number(cell.all.mean));
@@ -292,7 +297,11 @@ std::string table_csv(const sweep_record& sweep) {
       const auto& d = cell.difference;
       append_field(text, d ? plain_number(d->mean) : "");
       append_field(text, d && d->deviation ? plain_number(*d->deviation) : "");
+      for (const int sign : {-1, 1}) {
+        append_field(intervals, d && d->half_width ? plain_number(d->mean + sign * *d->half_width) : "");
+      }
     }
+    text += intervals;
     text += '\n';
   }
   return text;
@@ -329,6 +338,11 @@ std::string table_json(const sweep_record& sweep) {
         number("difference_sd", d->deviation);
         json.key("within_deviation");
         d->deviation ? json.value(d->is_within_deviation()) : json.null();
+        const auto bound = [&d](int sign) {
+          return d->half_width ? std::optional{d->mean + sign * *d->half_width} : std::nullopt;
+        };
+        number("difference_low_95", bound(-1));
+        number("difference_high_95", bound(1));
       }
       json.end_object();
     }

@@ -68,13 +68,13 @@ TEST_CASE("job_statistics: classes, sizes, slowdown and deadlines, worked by han
   CHECK(f.of.deadlines == allot::lab::deadline_counts{3, 3});
   CHECK(f.of.came == 6);
   CHECK(f.of.unstarted == 0);
-  CHECK(f.jobs_in_window == 6);
+  CHECK(f.of.submitted == 6);
   CHECK(f.quotas[b.index()].of.queue.max == 30 * second);
 }
 
 TEST_CASE("job_statistics: times cover the jobs submitted in the window, counts cover all") {
   const run_figures f = measured(story(), {10 * second, 330 * second});
-  CHECK(f.jobs_in_window == 2);
+  CHECK(f.of.submitted == 2);
   CHECK(f.of.jobs.completed == 6);
   CHECK(f.of.jct.count == 2);
   CHECK(f.of.jct.max == 330 * second);

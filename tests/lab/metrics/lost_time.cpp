@@ -24,16 +24,16 @@ TEST_CASE("lost_time: the restart at the beginning of a run and the work at its 
   lost_time late{{150, 1'000}};
   for (lost_time* l : {&all, &early, &late}) l->begin(3, 1, 100, 2);
   // A run of 100 with 2 pods: the first 20 were a restart and the last 30 are lost.
-  CHECK(all.end(1, 200, 20, 2 * 50) == 2 * 50);
-  CHECK(early.end(1, 200, 20, 2 * 50) == 2 * 10);
-  CHECK(late.end(1, 200, 20, 2 * 50) == 2 * 30);
+  CHECK(all.end(1, 200, 20, 2 * 50).in_window == 2 * 50);
+  CHECK(early.end(1, 200, 20, 2 * 50).in_window == 2 * 10);
+  CHECK(late.end(1, 200, 20, 2 * 50).in_window == 2 * 30);
   // The next run loses nothing more.
   all.begin(3, 1, 300, 2);
   CHECK(all.pods(1) == 2);
-  CHECK(all.end(1, 400, 0, 2 * 50) == 0);
+  CHECK(all.end(1, 400, 0, 2 * 50).in_window == 0);
   // And one more that ends during its restart.
   all.begin(3, 1, 500, 1);
-  CHECK(all.end(1, 505, 20, 2 * 50 + 5) == 5);
+  CHECK(all.end(1, 505, 20, 2 * 50 + 5).in_window == 5);
 }
 
 TEST_CASE("lost_time: a run that had more pods for a while") {
@@ -43,7 +43,7 @@ TEST_CASE("lost_time: a run that had more pods for a while") {
     l.begin(1, 0, 0, 1);
     l.resize(0, 10, 4);
     l.resize(0, 20, 2);
-    return l.end(0, 30, 0, 30);
+    return l.end(0, 30, 0, 30).in_window;
   };
   CHECK(lost_in({}) == 30);
   CHECK(lost_in({20, 100}) == 20);
@@ -51,6 +51,22 @@ TEST_CASE("lost_time: a run that had more pods for a while") {
   CHECK(lost_in({18, 20}) == 8);
   CHECK(lost_in({17, 18}) == 2);
   CHECK(lost_in({0, 17}) == 0);
+}
+
+TEST_CASE("lost_time: what was done before the measuring began, and a run that goes on") {
+  lost_time l{{0, 1'000}};
+  l.begin_measuring(180);
+  l.begin(1, 0, 100, 2);
+  const lost_time::amount lost = l.end(0, 200, 0, 2 * 30);
+  CHECK(lost.in_window == 2 * 30);
+  CHECK(lost.since_begin == 2 * 20);
+  // Of a restart of 20, what is counted up to the last change of the pods.
+  l.begin(1, 0, 300, 2);
+  CHECK(l.so_far(0, 20).in_window == 0);
+  l.resize(0, 310, 3);
+  CHECK(l.so_far(0, 20).in_window == 2 * 10);
+  l.resize(0, 400, 1);
+  CHECK(l.so_far(0, 20).in_window == 2 * 10 + 3 * 10);
 }
 
 TEST_CASE("lost_time: in sum what job_progress counts, and windows that divide the time divide it") {
@@ -81,8 +97,11 @@ TEST_CASE("lost_time: in sum what job_progress counts, and windows that divide t
       }
       now += random.between(0, 60);
       work.cut_short(now, checkpoint);
-      sum += all.end(0, now, idle, work.lost());
-      parts += before.end(0, now, idle, work.lost()) + after.end(0, now, idle, work.lost());
+      sum += all.end(0, now, idle, work.lost()).in_window;
+      parts += before.end(0, now, idle, work.lost()).in_window;
+      const lost_time::amount later = after.end(0, now, idle, work.lost());
+      CHECK(later.since_begin == later.in_window);
+      parts += later.in_window;
       now += random.between(0, 30);
     }
     CHECK(sum == static_cast<wide>(work.lost()));

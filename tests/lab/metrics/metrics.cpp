@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,6 +22,7 @@
 
 using namespace allot_test;
 using allot::fifo;
+using allot::instant;
 using allot::quantity;
 using allot::standard;
 using allot::static_quotas;
@@ -98,32 +100,75 @@ TEST_CASE("metrics: a window of the same run") {
   const run_figures whole = measured<standard>(evicted_twice());
   CHECK(whole.window.begin == 0);
   CHECK(whole.window.end == 152 * second);
-  CHECK(whole.jobs_in_window == 3);
-  CHECK(whole.lost_in_window == whole.of.lost);
+  CHECK(whole.of.submitted == 3);
+  CHECK(whole.lost_of_allocated == whole.of.lost);
   CHECK(whole.largest_fair_share_error() == gpu_seconds(4 * 30));
   // b's job has 8 GPUs until 45, and from 65 to 67; a's have 4 in between and from 67 on.
   const run_figures f = measured<standard>(evicted_twice(), {40 * second, 70 * second});
   CHECK(f.window.begin == 40 * second);
   CHECK(f.window.end == 70 * second);
-  CHECK(f.jobs_in_window == 2);
+  CHECK(f.of.submitted == 2);
   CHECK(f.capacity == gpu_seconds(8 * 30));
   CHECK(f.of.allocated == gpu_seconds(8 * 5 + 4 * 20 + 8 * 2 + 4 * 3));
   // Its work from the checkpoint at 30 to 45, and a restart.
-  CHECK(f.lost_in_window == gpu_seconds(8 * 5 + 8 * 2));
+  CHECK(f.of.lost == gpu_seconds(8 * 5 + 8 * 2));
+  CHECK(f.lost_of_allocated == f.of.lost);
   CHECK(f.of.borrowed == gpu_seconds(4 * 7));
   CHECK(f.active == 30 * second);
-  // Event counts are of all jobs, times of the jobs submitted in the window.
+  // Preemptions are those in the window, of whatever jobs, times of the jobs submitted in it.
   CHECK(f.of.preemptions == 2);
-  CHECK(f.of.lost == whole.of.lost);
+  CHECK(f.of.preempted_jobs == 1);
+  CHECK(f.quotas[a.index()].of.preemptions == 0);
+  CHECK(f.quotas[b.index()].of.lost == f.of.lost);
   CHECK(f.of.jct.count == 2);
   CHECK(f.of.jct.max == 20 * second);
   CHECK(f.makespan() == 152 * second);
+  // In one that ends before the second eviction there is the first, and what was lost by then.
+  const run_figures early = measured<standard>(evicted_twice(), {40 * second, 66 * second});
+  CHECK(early.of.preemptions == 1);
+  CHECK(early.preemptions_by[static_cast<std::size_t>(allot::relation::borrower)] == 1);
+  CHECK(early.of.lost == gpu_seconds(8 * 5 + 8 * 1));
   // A window after everything is empty.
   const run_figures late = measured<standard>(evicted_twice(), {500 * second, 600 * second});
   CHECK(late.window.begin == late.window.end);
   CHECK(late.capacity == 0);
   CHECK(late.of.allocated == 0);
+  CHECK(late.of.preemptions == 0);
+  CHECK(late.of.lost == 0);
   CHECK(late.of.jct.count == 0);
+}
+
+TEST_CASE(
+    "metrics: windows that divide the time divide preemptions and lost time, which the histories tell") {
+  allot_test::for_each_seed(60, [](allot_test::random_source& random) {
+    const auto given = allot_test::make_random_world(random);
+    const instant cut = random.between(1, 40) * second;
+    metrics<1> whole{{}};
+    metrics<1> before{{.window = {std::numeric_limits<instant>::min(), cut}}};
+    metrics<1> after{{.window = {cut, std::numeric_limits<instant>::max()}}};
+    allot::sim::observers<1> all{&whole, &before, &after};
+    const auto sim = run<standard>(given.setup_for<standard>(), all);
+    const run_figures f = whole.figures(sim);
+    const run_figures early = before.figures(sim);
+    const run_figures late = after.figures(sim);
+    std::uint64_t preemptions = 0;
+    wide lost = 0;
+    for (allot::sim::job_index j = 0; j < sim.jobs().size(); ++j) {
+      const auto& h = sim.history(j);
+      preemptions += h.preemptions;
+      const auto of_a_pod = static_cast<wide>(whole.gpus(sim, j)) / sim.jobs()[j].pods();
+      lost += of_a_pod * static_cast<wide>(h.work.lost());
+    }
+    CHECK(f.of.preemptions == preemptions);
+    CHECK(f.of.lost == lost);
+    CHECK(early.of.preemptions + late.of.preemptions == preemptions);
+    CHECK(early.of.lost + late.of.lost == lost);
+    CHECK(early.pods_given_up + late.pods_given_up == f.pods_given_up);
+    CHECK(early.over_preempted + late.over_preempted == f.over_preempted);
+    for (std::size_t r = 0; r < f.preemptions_by.size(); ++r) {
+      CHECK(early.preemptions_by[r] + late.preemptions_by[r] == f.preemptions_by[r]);
+    }
+  });
 }
 
 TEST_CASE("metrics: waiting counts from the submission, and for those that never start until the end") {

@@ -64,6 +64,14 @@ struct finish_time_figures {
   [[nodiscard]] constexpr std::int64_t mean() const noexcept {
     return jobs == 0 ? 0 : static_cast<std::int64_t>((2 * sum + jobs) / (2 * wide{jobs}));
   }
+  /// One more job, of this rho in millionths.
+  constexpr void add(std::int64_t rho) noexcept {
+    ++jobs;
+    sum += static_cast<wide>(rho);
+    max = std::max(max, rho);
+    above_one += rho > 1'000'000 ? 1U : 0U;
+    unfair += rho > 1'050'000 ? 1U : 0U;
+  }
   constexpr finish_time_figures& operator+=(const finish_time_figures& other) noexcept {
     jobs += other.jobs;
     sum += other.sum;

@@ -19,10 +19,10 @@ struct replay_input {
   std::string policy{};
 };
 
-/// Replays it with all metrics, as `allot replay` does, and writes summary.json, jobs.csv, tenants.csv and
-/// report.html to the directory `out`, which must not exist, or whose files of an earlier run are replaced.
-/// Prints the headline on standard output and complaints on standard error. Returns the exit status: 0; or 2
-/// if the input is wrong or the output can't be written, and then no file is left.
+/// Replays it with all metrics, as `allot replay` does, and writes summary.json, jobs.csv, tenants.csv,
+/// cdf.csv and report.html to the directory `out`, which must not exist, or whose files of an earlier run are
+/// replaced. Prints the headline on standard output and complaints on standard error. Returns the exit
+/// status: 0; or 2 if the input is wrong or the output can't be written, and then no file is left.
 [[nodiscard]] int replay_to_files(const replay_input& input, const std::string& out, bool replace = false);
 
 }  // namespace lab

@@ -5,6 +5,7 @@
 #include <allot/core/ratio.hpp>
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
+#include <allot/lab/isolation.hpp>
 #include <allot/lab/metrics/statistics.hpp>
 #include <allot/lab/metrics/timeline.hpp>
 #include <allot/preemption/eligibility.hpp>
@@ -128,10 +129,13 @@ struct deadline_counts {
 };
 
 /// The figures of all jobs, or of those of one quota, class or size. If there is a window, times are of the
-/// jobs submitted in it; counts of events are of the whole run.
+/// jobs submitted in it, preemptions and lost time are those in it, of whatever jobs, and outcomes are of the
+/// whole run.
 struct job_figures {
   /// How many there were, by outcome.
   job_counts jobs;
+  /// How many of them were submitted in the window.
+  std::size_t submitted = 0;
   /// From submission to completion, of the jobs that completed.
   sample_summary jct;
   /// From submission to the first start, of the jobs that started.
@@ -140,6 +144,9 @@ struct job_figures {
   sample_summary wait;
   /// `bounded_slowdown` with a bound of 10 s, of the jobs that completed, in thousandths.
   sample_summary slowdown;
+  /// The same, with every job as a user of its own that has 1/N of the cluster while N jobs are there
+  /// (`job_contention`); without those that had come before the simulation began.
+  finish_time_figures fairness;
   /// All waiting of all jobs that came, completed or not.
   wait_split waited;
   /// The longest time that a job waited for its first start, even if it never started.
@@ -159,7 +166,7 @@ struct job_figures {
   /// How often one was lost with a node.
   std::uint64_t node_failures = 0;
   /// @{
-  /// How often one could not be started or evicted: see `host_faults`.
+  /// How often one could not be started or evicted, in the whole run: see `host_faults`.
   std::uint64_t failed_starts = 0;
   std::uint64_t failed_evictions = 0;
   /// @}
@@ -230,8 +237,6 @@ struct run_figures {
   instant end = 0;
   /// The period of figures that are integrals over time: the part of the window between these two.
   time_window window{0, 0};
-  /// The number of jobs submitted in it.
-  std::size_t jobs_in_window = 0;
   /// GPU time in that window: the capacity (0 if unbounded), what was idle, and what of that was on partly
   /// used nodes.
   wide capacity = 0;
@@ -252,8 +257,9 @@ struct run_figures {
   wide idle_while_unplaceable = 0;
   /// What was idle while jobs gathered it (`queue_settings::gather`): as much as they requested, at most.
   wide idle_while_gathered = 0;
-  /// Of the allocated GPU time in that window, what was lost: on restarts, and on work lost later.
-  wide lost_in_window = 0;
+  /// Of the allocated GPU time in that window, what was lost: on restarts, and on work lost later. That is
+  /// `of.lost`, but for what was lost before the first submission, by jobs that ran already.
+  wide lost_of_allocated = 0;
   /// The largest gang that could be placed (`largest_gang`): GPUs times milliseconds, and the smallest.
   /// Nothing without nodes.
   wide largest_gang = 0;

@@ -7,6 +7,7 @@
 #include <allot/core/vector.hpp>
 #include <allot/fairshare/division.hpp>
 #include <allot/lab/metrics/detail/cluster_time.hpp>
+#include <allot/lab/metrics/detail/job_contention.hpp>
 #include <allot/lab/metrics/detail/job_statistics.hpp>
 #include <allot/lab/metrics/detail/lost_time.hpp>
 #include <allot/lab/metrics/detail/over_preemption.hpp>
@@ -27,6 +28,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <utility>
@@ -58,8 +60,7 @@ struct metrics_settings {
 /// - *Fair-share error*: the integral of what a quota is entitled to and lacks; summed over the quotas (L1).
 /// - *Jain*: the index over the quotas with usage or demand of how much of its entitlement each has (at most
 ///   all of it: any excess shows where it is missing), averaged over the time in which there are such quotas.
-/// - *Lost*: GPUs times the lost running time, as `job_progress` counts it. A job that had several flavors
-///   counts with the last.
+/// - *Lost*: GPUs times the lost running time, as `job_progress` counts it, in the window.
 /// - *Waiting* is split by cause as in `wait_reasons`, claims on what was lent are `reclaim_times`, and what
 ///   is evicted needlessly with a gang is `over_preemption`.
 ///
@@ -72,7 +73,7 @@ template <std::size_t N = 1>
 class metrics final : public sim::observer<N> {
  public:
   explicit metrics(metrics_settings<N> settings = {})
-      : settings_(settings), reclaims_(settings.window, settings.grace) {}
+      : settings_(settings), lost_(settings.window), reclaims_(settings.window, settings.grace) {}
 
   /// As declared in `observer`.
   void on(const sim::simulator<N>& sim, const sim::job_event<N>& e) override {
@@ -93,12 +94,14 @@ class metrics final : public sim::observer<N> {
         note_victim(sim, e.job, e.how, 1);
         lost_.resize(e.job, sim.now(), lost_.pods(e.job) - 1);
         usage_changed_ = given_back_ = true;
-        ++totals_.pods_given_up;
+        totals_.pods_given_up += is_in_window(sim.now()) ? 1U : 0U;
         return;
       case sim::job_event_kind::evicted:
         return evicted(sim, e.job, e.how);
       case sim::job_event_kind::finished:
         ++told_;
+        judge(sim, e.job);
+        contention_.leave(sim.now());
         return end_run(sim, e.job);
       case sim::job_event_kind::cancelled:
         return cancelled(sim, e.job);
@@ -159,6 +162,11 @@ class metrics final : public sim::observer<N> {
   [[nodiscard]] const waiting_times& waits() const noexcept { return waits_; }
   /// The waiting times so far, by cause.
   [[nodiscard]] const wait_reasons<N>& reasons() const noexcept { return reasons_; }
+  /// The finish-time fairness of the job as a user of its own, in millionths; nothing unless it is completed.
+  [[nodiscard]] std::optional<std::int64_t> fairness(sim::job_index j) const {
+    const bool is_known = j < fairness_.size() && fairness_[j] != unknown;
+    return is_known ? std::optional{fairness_[j]} : std::nullopt;
+  }
   /// What the job requests, in milli-GPUs.
   [[nodiscard]] std::int64_t gpus(const sim::simulator<N>& sim, sim::job_index j) const {
     return sum(sim.wanted(j));
@@ -173,7 +181,13 @@ class metrics final : public sim::observer<N> {
     all.over_preempted = over_preemption_.total();
     const std::size_t slots = std::max(meters_.size(), sim.accounts().tree().slots());
     all.quotas.resize(slots);
-    job_statistics<N>{{waits_, reasons_, settings_.gpus, settings_.window}}.sum_up(sim, all);
+    auto hardships = hardships_;
+    for (sim::job_index j = 0; j < sim.jobs().size(); ++j) {
+      if (sim.history(j).outcome != sim::job_outcome::running) continue;
+      add_lost(sim, j, lost_.so_far(j, restart_of(sim, j)), hardships, all);
+    }
+    job_statistics<N>{{waits_, reasons_, settings_.gpus, hardships, fairness_, settings_.window}}.sum_up(sim,
+                                                                                                         all);
     all.reclaims = reclaims_.of_all(sim.now());
     for (std::size_t x = 0; x < slots; ++x) {
       quota_figures& q = all.quotas[x];
@@ -198,6 +212,7 @@ class metrics final : public sim::observer<N> {
 
  private:
   static constexpr std::int64_t not_active = -1;
+  static constexpr std::int64_t unknown = -1;
   /// With more changes than that at one instant, and a part of the quotas, the division is made from scratch.
   static constexpr std::size_t most_changes = 16;
 
@@ -244,12 +259,14 @@ class metrics final : public sim::observer<N> {
       has_begun_ = true;
       last_ = totals_.first_submit = sim.now();
       cluster_.begin(sim.places(), sim.scheduler().view());
-      lost_ = lost_time{{std::max(settings_.window.begin, sim.now()), settings_.window.end}};
+      lost_.begin_measuring(sim.now());
     }
     ++told_;
     // The job may have been pending before the simulation began.
     waits_.begin(sim.jobs().size(), j, std::min(sim.now(), sim.jobs()[j].submit));
     begin_reason(sim, j);
+    contention_.come(sim.jobs().size(), j, sim.now());
+    if (fairness_.size() < sim.jobs().size()) fairness_.resize(sim.jobs().size(), unknown);
     has_flavors_ = has_flavors_ || sim.jobs()[j].flavors != 0 || sim.jobs()[j].unlike != 0;
     ++pending_;
   }
@@ -262,18 +279,27 @@ class metrics final : public sim::observer<N> {
     usage_changed_ = true;
   }
   void evicted(const sim::simulator<N>& sim, sim::job_index j, const sim::interruption& how) {
-    if (how.why == sim::interruption::cause::decided)
-      ++totals_.preemptions_by[static_cast<std::size_t>(how.how)];
+    using cause = sim::interruption::cause;
+    const bool comes_back = sim.history(j).outcome == sim::job_outcome::waiting;
+    if (is_in_window(sim.now())) {
+      if (how.why == cause::decided) ++totals_.preemptions_by[static_cast<std::size_t>(how.how)];
+      if (how.why == cause::node_down) ++hardships_[j].node_failures;
+      const bool is_preempted = how.why == cause::decided || how.why == cause::told_before;
+      if (is_preempted && comes_back) ++hardships_[j].preemptions;
+    }
     note_victim(sim, j, how, lost_.pods(j));
     end_run(sim, j);
-    if (sim.history(j).outcome == sim::job_outcome::waiting) {
+    if (comes_back) {
       waits_.begin(sim.jobs().size(), j, sim.now());
       begin_reason(sim, j);
       ++pending_;
+    } else {
+      contention_.leave(sim.now());
     }
   }
   void cancelled(const sim::simulator<N>& sim, sim::job_index j) {
     usage_changed_ = given_back_ = true;
+    if (waits_.has_come(j)) contention_.leave(sim.now());
     if (waits_.waits(j)) {
       waits_.give_up(j, sim.now());
       reasons_.end(j, sim.now());
@@ -283,6 +309,15 @@ class metrics final : public sim::observer<N> {
     }
   }
 
+  /// The job is completed.
+  void judge(const sim::simulator<N>& sim, sim::job_index j) {
+    const sim::job<N>& job = sim.jobs()[j];
+    // What was there while it waited before the simulation is not known.
+    if (job.submit < totals_.first_submit) return;
+    const instant took = sim.now() - job.submit;
+    const auto rho = contention_.fairness(j, sim.now(), took, job.duration, gpus(sim, j));
+    if (rho) fairness_[j] = *rho;
+  }
   void begin_reason(const sim::simulator<N>& sim, sim::job_index j) {
     const auto& view = sim.scheduler().view();
     reasons_.begin(sim.jobs(), j, sim.now(), view.quota(j));
@@ -297,11 +332,23 @@ class metrics final : public sim::observer<N> {
 
   void end_run(const sim::simulator<N>& sim, sim::job_index j) {
     run_ended_ = usage_changed_ = given_back_ = true;
-    const sim::job_history& h = sim.history(j);
-    const instant restart = h.runs > 1 ? sim.jobs()[j].restart : 0;
-    if (const wide lost = lost_.end(j, sim.now(), restart, h.work.lost()); lost != 0) {
-      totals_.lost_in_window += lost * static_cast<wide>(gpus(sim, j)) / sim.jobs()[j].pods();
-    }
+    const instant lost = sim.history(j).work.lost();
+    add_lost(sim, j, lost_.end(j, sim.now(), restart_of(sim, j), lost), hardships_, totals_);
+  }
+  [[nodiscard]] static instant restart_of(const sim::simulator<N>& sim, sim::job_index j) {
+    return sim.history(j).runs > 1 ? sim.jobs()[j].restart : 0;
+  }
+  /// Lost work is that of pods, which all have equally many GPUs.
+  void add_lost(const sim::simulator<N>& sim, sim::job_index j, const lost_time::amount& lost,
+                std::map<sim::job_index, job_hardship>& hardships, run_figures& all) const {
+    if (lost.in_window == 0) return;
+    const auto size = static_cast<wide>(gpus(sim, j));
+    const std::uint32_t pods = sim.jobs()[j].pods();
+    hardships[j].lost += lost.in_window * size / pods;
+    all.lost_of_allocated += lost.since_begin * size / pods;
+  }
+  [[nodiscard]] bool is_in_window(instant at) const noexcept {
+    return settings_.window.begin <= at && at < settings_.window.end;
   }
   /// This many pods of a job are evicted.
   void note_victim(const sim::simulator<N>& sim, sim::job_index j, const sim::interruption& how,
@@ -311,7 +358,8 @@ class metrics final : public sim::observer<N> {
     const std::int64_t asked = to.outcome == sim::job_outcome::running
                                    ? gpus(sim, *how.beneficiary) / sim.jobs()[*how.beneficiary].pods()
                                    : sum(sim.scheduler().request(to.id));
-    over_preemption_.note(*how.beneficiary, gpus(sim, j) / sim.jobs()[j].pods() * pods, asked);
+    if (is_in_window(sim.now()))
+      over_preemption_.note(*how.beneficiary, gpus(sim, j) / sim.jobs()[j].pods() * pods, asked);
     const bool is_reclaim = how.how == relation::borrower || how.how == relation::borrower_while_borrowing;
     if (!is_reclaim) return;
     reclaims_.note_reclaim(sim.jobs()[*how.beneficiary].quota);
@@ -397,6 +445,7 @@ class metrics final : public sim::observer<N> {
     sort_changed();
     over_preemption_.settle();
     cluster_.look(sim.places(), accounts, settings_.gpus);
+    contention_.look(sim.now(), cluster_.capacity());
     gathered_ = sum(sim.scheduler().gathered());
     touched_.clear();
     is_touched_.clear();
@@ -492,6 +541,9 @@ class metrics final : public sim::observer<N> {
   std::uint64_t departures_ = 0;
   vector<job_id> nominated_;
   lost_time lost_;
+  std::map<sim::job_index, job_hardship> hardships_;
+  job_contention contention_;
+  vector<std::int64_t> fairness_;
   reclaim_times reclaims_;
   over_preemption over_preemption_;
   vector<meter> meters_;

@@ -19,12 +19,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <span>
 
 namespace allot {
 inline namespace v0 {
 namespace lab {
+
+/// What befell a job in the window.
+struct job_hardship {
+  std::uint32_t preemptions = 0;
+  std::uint32_t node_failures = 0;
+  /// In milli-GPUs times milliseconds.
+  wide lost = 0;
+};
 
 /// Summarizes the outcome of the jobs of a simulation: of all, and by quota, class and size. `job_figures`
 /// defines the figures. O(jobs), and 48 bytes per job while it works.
@@ -36,11 +45,15 @@ class job_statistics {
     const waiting_times& waits;
     const wait_reasons<N>& reasons;
     const per_dimension<bool, N>& gpus;
+    /// Of the jobs that anything befell.
+    const std::map<sim::job_index, job_hardship>& hardships;
+    /// The finish-time fairness of each job in millionths, negative if it has none; of the jobs that came.
+    const vector<std::int64_t>& fairness;
     time_window window{};
   };
   explicit job_statistics(const sources& from) : from_(from) {}
 
-  /// Fills in `of` everywhere, `classes`, `sizes` and `jobs_in_window`. `quotas` must have its size already;
+  /// Fills in `of` everywhere, `classes` and `sizes`. `quotas` must have its size already;
   /// a job of a quota that does not exist counts only in the others.
   void sum_up(const sim::simulator<N>& sim, run_figures& all) {
     const std::size_t jobs = sim.jobs().size();
@@ -50,15 +63,20 @@ class job_statistics {
     all.classes.assign(classes, {});
     for (sim::job_index j = 0; j < jobs; ++j) {
       const sim::job<N>& job = sim.jobs()[j];
-      const std::int64_t size = gpus(sim, j);
-      rows_[j].size = static_cast<std::uint8_t>(size_bucket(size));
+      rows_[j].size = static_cast<std::uint8_t>(size_bucket(gpus(sim, j)));
       const sim::job_history& h = sim.history(j);
-      // Lost work is that of pods, which all have equally many GPUs.
-      const wide lost = static_cast<wide>(size) * static_cast<wide>(h.work.lost()) / job.pods();
-      for_each_group(all, job, rows_[j].size, [&](job_figures& f) { count(h, lost, f); });
+      for_each_group(all, job, rows_[j].size, [&](job_figures& f) { count(h, f); });
       if (job.submit < from_.window.begin || job.submit >= from_.window.end) continue;
-      ++all.jobs_in_window;
       measure(sim, j, all);
+    }
+    for (const auto& [j, befell] : from_.hardships) {
+      for_each_group(all, sim.jobs()[j], rows_[j].size, [&, &befell = befell](job_figures& f) {
+        f.lost += befell.lost;
+        f.preemptions += befell.preemptions;
+        f.node_failures += befell.node_failures;
+        f.preempted_jobs += befell.preemptions > 0 ? 1 : 0;
+        f.most_preemptions = std::max(f.most_preemptions, befell.preemptions);
+      });
     }
     summarize_by(
         1, [](sim::job_index) { return std::size_t{0}; }, [&](std::size_t) { return &all.of; });
@@ -109,7 +127,7 @@ class job_statistics {
   }
 
   /// What happened to it, whenever it was submitted.
-  static void count(const sim::job_history& h, wide lost, job_figures& f) {
+  static void count(const sim::job_history& h, job_figures& f) {
     ++f.jobs.total;
     switch (h.outcome) {
       case sim::job_outcome::refused:
@@ -137,13 +155,8 @@ class job_statistics {
         ++f.jobs.future;
         break;
     }
-    f.lost += lost;
-    f.preemptions += h.preemptions;
-    f.node_failures += h.node_failures;
     f.failed_starts += h.failed_starts;
     f.failed_evictions += h.failed_evictions;
-    f.preempted_jobs += h.preemptions > 0 ? 1 : 0;
-    f.most_preemptions = std::max(f.most_preemptions, h.preemptions);
   }
   /// How long it took.
   void measure(const sim::simulator<N>& sim, sim::job_index j, run_figures& all) {
@@ -166,6 +179,8 @@ class job_statistics {
     const auto parts = from_.reasons.split(j, waited, sim.now());
     const bool starts_never = lives && came && !before_start;
     for_each_group(all, job, r.size, [&](job_figures& f) {
+      ++f.submitted;
+      if (completed && j < from_.fairness.size() && from_.fairness[j] >= 0) f.fairness.add(from_.fairness[j]);
       f.came += came ? 1U : 0U;
       f.unstarted += starts_never ? 1U : 0U;
       f.max_wait = std::max(f.max_wait, r.first_wait);

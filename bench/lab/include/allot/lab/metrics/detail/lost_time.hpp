@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -22,7 +23,16 @@ namespace lab {
 /// beginning of a run, and the work at its end not saved by a checkpoint. In pod-milliseconds, exact.
 class lost_time {
  public:
+  /// What a run has lost in the window, and the part of that since the measuring has begun.
+  struct amount {
+    wide in_window = 0;
+    wide since_begin = 0;
+  };
+
   explicit lost_time(time_window window = {}) : window_(window) {}
+
+  /// From now on the capacity is measured; jobs that run already may lose what they did before.
+  void begin_measuring(instant now) noexcept { begin_ = now; }
 
   /// A run begins, with this many pods.
   void begin(std::size_t jobs, sim::job_index j, instant now, std::uint32_t pods) {
@@ -38,7 +48,7 @@ class lost_time {
 
   /// The run ends: it restarted for `restart`, unless it ended before that, and the job has lost this many
   /// pod-milliseconds in all its runs (`job_progress::lost`). Returns those of this run, in the window.
-  wide end(sim::job_index j, instant now, instant restart, instant lost_in_all) {
+  amount end(sim::job_index j, instant now, instant restart, instant lost_in_all) {
     const auto before = earlier_.find(j);
     if (before != earlier_.end()) {
       segments_ = std::move(before->second);
@@ -49,26 +59,36 @@ class lost_time {
     segments_.push_back({runs_[j].since, now, runs_[j].pods});
     instant left = lost_in_all;
     if (const auto seen = lost_before_.find(j); seen != lost_before_.end()) left -= seen->second;
-    if (left == 0) return 0;
+    if (left == 0) return {};
     lost_before_[j] = lost_in_all;
 
-    wide sum = 0;
+    amount sum;
     const instant works_from = segments_.front().begin + restart;
     for (segment& s : segments_) {
       const instant to = std::min(s.end, std::max(s.begin, works_from));
-      sum += within(s.begin, to) * s.pods;
+      add(sum, s.begin, to, s.pods);
       left -= (to - s.begin) * s.pods;
       s.begin = to;
     }
     // The lost work is the last that was done; of a partly lost millisecond, the work of some pods.
     for (auto s = segments_.rbegin(); s != segments_.rend() && left > 0; ++s) {
       const instant whole = std::min(s->end - s->begin, left / s->pods);
-      sum += within(s->end - whole, s->end) * s->pods;
+      add(sum, s->end - whole, s->end, s->pods);
       left -= whole * s->pods;
       if (s->end - whole == s->begin || left == 0) continue;
-      sum += within(s->end - whole - 1, s->end - whole) * static_cast<wide>(left);
+      add(sum, s->end - whole - 1, s->end - whole, static_cast<std::uint32_t>(left));
       left = 0;
     }
+    return sum;
+  }
+  /// Of a run that goes on: its restart, as far as `job_progress` has counted that, up to the last change of
+  /// its pods.
+  [[nodiscard]] amount so_far(sim::job_index j, instant restart) const {
+    amount sum;
+    const auto before = earlier_.find(j);
+    if (before == earlier_.end()) return sum;
+    const instant works_from = before->second.front().begin + restart;
+    for (const segment& s : before->second) add(sum, s.begin, std::min(s.end, works_from), s.pods);
     return sum;
   }
 
@@ -83,11 +103,17 @@ class lost_time {
     std::uint32_t pods = 0;
   };
 
-  [[nodiscard]] wide within(instant from, instant to) const {
-    return static_cast<wide>(std::max<instant>(0, std::min(to, window_.end) - std::max(from, window_.begin)));
+  void add(amount& sum, instant from, instant to, std::uint32_t pods) const {
+    to = std::min(to, window_.end);
+    from = std::max(from, window_.begin);
+    if (from >= to) return;
+    sum.in_window += static_cast<wide>(to - from) * pods;
+    from = std::max(from, begin_);
+    if (from < to) sum.since_begin += static_cast<wide>(to - from) * pods;
   }
 
   time_window window_;
+  instant begin_ = std::numeric_limits<instant>::min();
   vector<current> runs_;
   /// Earlier segments of current runs, with other numbers of pods.
   std::map<sim::job_index, vector<segment>> earlier_;
