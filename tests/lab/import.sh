@@ -163,6 +163,62 @@ sed -n '3,$p' nodes.json >>flavored.json
 "$allot" replay flavored.json --trace trace.csv --out flavored >/dev/null 2>err || fail "flavored: $(<err)"
 says "$(grep '^p0,' flavored/jobs.csv)" '*,n0,*'
 
+# Nodes of other systems, and levels of a topology.
+imports 0 nodes - <<'CSV'
+machine,gpu_type,cap_cpu,cap_mem,cap_gpu
+m0,V100,96,512,8
+m1,CPU,64,29.3,0
+m2,T4,96,512,2.5
+m0,T4,96,512,2
+CSV
+makes '{
+  "format": "allot-scenario/1",
+  "cluster": {
+    "nodes": [
+      {"name": "m0", "gpus": 8, "gpu_model": "V100", "cpu_milli": 96000, "memory_mib": 524288},
+      {"name": "m1", "gpus": 0, "cpu_milli": 64000, "memory_mib": 30003}
+    ]
+  }
+}'
+says "$(<err)" '*line 4, column 14 (cap_gpu): expected a whole number up to*line 5*the node is there twice*2 nodes, 8 GPUs'
+printf 'ip,DSW,PSW,ASW\nh0,D1,P1,S1\nh1,D1,P1,S2\n' >topo.csv
+imports 0 nodes topo.csv --gpus 8 --topology DSW,PSW,ASW
+says "$(<out)" '*"topology":*"DSW",*"PSW",*"ASW"*"name": "h1", "gpus": 8, "labels": {"DSW": "D1", "PSW": "P1", "ASW": "S2"}*'
+imports 2 nodes topo.csv
+says "$(<err)" '*no column says how many GPUs a node has (expected --gpus N, or gpus, gpu, cap_gpu)*'
+imports 2 nodes topo.csv --gpus 8 --topology rack
+says "$(<err)" '*--topology: the file has no column "rack" (it has ip, DSW, PSW, ASW)*'
+imports 2 csv topo.csv
+says "$(<err)" '*a list of nodes, which allot import nodes reads*'
+
+# Gavel: steps, and how many of them a kind of job does in a second on each model. Shockwave also has durations.
+cat >rates.json <<'JSON'
+{"v100": {"('LM (batch size 5)', 1)": {"null": 8, "('A3C', 1)": [4, 5]}, "('LM (batch size 5)', 2)": {"null": 12.5}},
+ "k80": {"('LM (batch size 5)', 1)": {"null": 2}, "('A3C', 1)": {"null": 0}}}
+JSON
+printf '%s\t' 'LM (batch size 5)' 'python3 "main.py' lm --steps 1 1000 1 1 -1.0 >gavel.trace
+printf '30.5\n' >>gavel.trace
+printf '%s\t' 'LM (batch size 5)' 'python3 main.py' lm --steps 1 1000 2 1 -1.0 >>gavel.trace
+printf '40\n' >>gavel.trace
+imports 0 gavel gavel.trace --throughputs rates.json
+makes 'job_id,submit_s,duration_s,gpus,class,command,working_directory,num_steps_arg,needs_data_dir,priority_weight,slo
+0,30.5,125,1,LM (batch size 5),"python3 ""main.py",lm,--steps,1,1,-1.0
+1,40,80,2,LM (batch size 5),python3 main.py,lm,--steps,1,1,-1.0'
+says "$(<err)" '*note: durations are those on GPUs of the model v100, from rates.json*2 jobs'
+imports 0 gavel gavel.trace --throughputs rates.json --gpu-model k80
+says "$(<out)" '*0,30.5,500,1,*'
+says "$(<err)" '*line 2, column 1 (job_type): the throughputs of k80 have no "LM (batch size 5)" on 2 GPUs*1 job of 2, 1 row left out'
+imports 2 gavel gavel.trace --throughputs rates.json --gpu-model p100
+says "$(<err)" '*there is no GPU model "p100" (expected v100, k80)*'
+imports 2 gavel gavel.trace
+says "$(<err)" '*how many steps a job has, not how long one takes: expected --throughputs FILE*'
+printf '%s\t' A3C python3 rl -n 1 5279 4 static 1 -1.0 895 >shockwave.trace
+printf '5011\n' >>shockwave.trace
+imports 0 gavel shockwave.trace
+says "$(<out)" '*0,5011,895,4,A3C,*static*'
+imports 2 gavel - <<<'no tabs'
+says "$(<err)" '*line 1: expected 6, 9, 10 or 12 fields with tabs between them, found 1*'
+
 imports 0 swf - <<'SWF'
 ; Version: 2.2
 ; MaxProcs: 128

@@ -25,7 +25,7 @@ $(<out)"
 
 # --- any table
 
-# As in the traces of Tiresias and Muri: only the names differ.
+# As in the traces of Tiresias: only the names differ.
 imports 0 csv - --map gpus=num_gpu,submit_s=submit_time,duration_s=duration <<'CSV'
 job_id,num_gpu,submit_time,iterations,model_name,duration,interval
 1,4,0,100,vgg,3600,5
@@ -35,6 +35,48 @@ makes 'job_id,submit_s,duration_s,gpus,iterations,model_name,interval
 1,0,3600,4,100,vgg,5
 2,30.5,61,1,10,bert,5'
 says "$(<err)" '*note: job_id from job_id, submit_s from submit_time, duration_s from duration, gpus from num_gpu*2 jobs'
+
+# Muri's are in milliseconds, which nothing in the file says: read as seconds they span decades. Its priorities are
+# random, so no column is to be the priority.
+cat >muri.csv <<'CSV'
+job_id,num_gpu,submit_time,duration,priority
+1,4,0,5117000,1
+2,1,2344695000,60000,0
+CSV
+imports 0 csv muri.csv --map gpus=num_gpu,submit_s=submit_time,duration_s=duration
+notes 'jobs are submitted over 74 years: are the times in another unit than seconds, as in milliseconds?'
+says "$(<checked)" '*jobs are submitted over 74 years: are the times in another unit*'
+"$allot" replay --nodes 1x8 --trace - --out muri <out >/dev/null 2>err || fail "muri: $(<err)"
+says "$(<err)" '*jobs are submitted over 74 years*'
+imports 0 csv muri.csv --map gpus=num_gpu,submit_s=submit_time:ms,duration_s=duration:ms,priority=
+makes 'job_id,submit_s,duration_s,gpus,csv_priority
+1,0,5117,4,1
+2,2344695,60,1,0'
+! grep -q 'are the times' err checked || fail "doubts right times: $(<err) $(<checked)"
+imports 0 csv muri.csv --map gpus=num_gpu,submit_s=submit_time:ms,duration_s=duration:h,priority=
+notes 'a job runs for 213208 days: are the times'
+imports 2 csv muri.csv --map gpus=num_gpu,submit_s=submit_time:ms,duration_s=duration:ms,priority=,priority=priority
+says "$(<err)" '*--map: priority is there twice*'
+imports 2 csv muri.csv --map gpus=num_gpu,submit_s=submit_time:ms,duration_s=
+says "$(<err)" '*nothing says how long jobs run*'
+
+# When it may start and when it should be completed are points in time, as the submission is.
+imports 0 csv - --map 'gpus=n,submit_s=at:date,duration_s=ran,ready_s=from:date,deadline_s=due:date' <<'CSV'
+n,at,ran,from,due
+1,2024-03-01 10:00:00,60,2024-03-01 10:10:00,2024-03-01 11:00:00
+1,2024-03-01 10:30:00,60,2024-03-01 10:20:00,
+2,2024-03-01 10:30:00,60,,2024-03-01 10:20:00
+CSV
+makes 'job_id,submit_s,ready_s,deadline_s,duration_s,gpus
+0,0,600,3600,60,1
+1,1800,,,60,1'
+says "$(<err)" '*line 4, column 27 (due): expected a time that is not before the submission*1 row left out'
+imports 0 csv - <<'CSV'
+job_id,submit_s,duration_s,gpus,deadline_s
+a,10,60,1,100
+CSV
+makes 'job_id,submit_s,deadline_s,duration_s,gpus
+a,10,100,60,1'
 
 # Philly in its circulated form: the example of the help. The first value tells dates from numbers.
 imports 0 csv - --map gpus=num_gpus,tenant=vc,submit_s=timestamp --map duration_s=duration <<'CSV'
@@ -148,7 +190,7 @@ wrong '*nothing says when jobs are submitted: expected --map submit_s=COLUMN; th
 wrong '*--map: a trace has no "tennant" (did you mean "tenant"?)*' --map tennant=vc
 wrong '*--map: gpus: the file has no column "num_gpu" (did you mean "num_gpus"?)*--map: tenant: the file has no column "queue" (expected "timestamp", *' --map gpus=num_gpu,tenant=queue
 wrong '*--map: pod_set means nothing without job_id*--gpu-only: the other pod sets*' --map pod_set=vc --gpu-only
-wrong '*--map: expected KEY=COLUMN or KEY=COLUMN:UNIT, found "gpus"*' --map gpus
+wrong '*--map: expected KEY=COLUMN or KEY=COLUMN:UNIT, or KEY= for no column, found "gpus"*' --map gpus
 wrong '*--map: gpus is there twice*' --map gpus=num_gpus,gpus=vc
 wrong '*--map: duration_s: expected a unit as s, ms, m, h or d; or clock*found "min"*' --map duration_s=duration:min
 wrong '*--map: submit_s: expected a unit as s*; date; unix or unix_ms*found "%q"*' --map submit_s=timestamp:%q

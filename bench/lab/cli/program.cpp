@@ -401,7 +401,7 @@ struct command_line {
         ->delimiter(',');
     import_
         ->add_option("--columns", i.columns,
-                     "csv, sacct: the names of the columns of a file without a header row")
+                     "csv, sacct, nodes: the names of the columns of a file without a header row")
         ->delimiter(',');
     import_
         ->add_option("--separator", i.separator,
@@ -421,6 +421,14 @@ struct command_line {
         "--time-format", i.time_format,
         "sacct: how times are written (SLURM_TIME_FORMAT), unless standard or seconds since "
         "1970: a format as %d/%m/%y %H:%M, or relative:2026-03-01, the day on which it was printed");
+    import_->add_option("--throughputs", i.throughputs,
+                        "gavel: the JSON with the steps a second of each kind of job on each GPU model");
+    import_->add_option("--gpu-model", i.gpu_model, "gavel: the model whose throughputs count (the first)");
+    import_
+        ->add_option("--topology", i.topology, "nodes: the columns that are its levels, the outermost first")
+        ->delimiter(',');
+    import_->add_option("--gpus", i.gpus, "nodes: how many GPUs each has, if no column says so")
+        ->check(whole_number(0, any_count));
     import_->add_option("--shards", i.shards, "sacct: how many gres/shard are a GPU")
         ->check(whole_number(1, any_count));
     import_->add_option("--mps", i.mps, "sacct: how many gres/mps are a GPU")

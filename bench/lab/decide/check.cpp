@@ -7,6 +7,7 @@
 #include "lab/io/terminal.hpp"
 #include "lab/scenario/policy_parts.hpp"
 #include "lab/scenario/scenario_reader.hpp"
+#include "lab/workload/doubtful_times.hpp"
 #include "lab/workload/tag_columns.hpp"
 
 #include <allot/core/dimension_names.hpp>
@@ -231,16 +232,14 @@ std::string summary(const trace& t, const std::string& file) {
   }
   quantity gpus;
   quantity largest;
-  instant first = t.jobs.front().submit;
-  instant last = first;
   for (const trace_job& j : t.jobs) {
     gpus += j.gpus;
     largest = std::max(largest, j.gpus);
-    first = std::min(first, j.submit);
-    last = std::max(last, j.submit);
   }
-  out += fmt::format(" of {}, submitted from {} to {}\n", counted(t.tenants.size(), "tenant"), seconds(first),
-                     seconds(last));
+  const trace_times times = times_of(t);
+  out += fmt::format(" of {}, submitted from {} to {}\n", counted(t.tenants.size(), "tenant"),
+                     seconds(times.first_submit), seconds(times.last_submit));
+  if (const std::string doubt = doubt_of_times(times); !doubt.empty()) out += "  " + doubt + '\n';
   out += fmt::format("  they ask for {} GPUs, the largest for {}\n", to_string(gpus), to_string(largest));
   const auto has_sets = [](const trace_job& j) { return j.is_unlike(); };
   if (const auto n = std::count_if(t.jobs.begin(), t.jobs.end(), has_sets); n > 0) {

@@ -78,6 +78,8 @@ constexpr std::array<magic, 10> binaries = {
   if (has_all(line, {"job_id", "num_gpu", "submit_time", "duration"}))
     return "a table that allot import pai reads";
   if (has_all(line, {"cpu_milli", "memory_mib", "gpu"})) return "a list that allot import openb reads";
+  if (has_all(line, {"machine", "cap_gpu"}) || has_all(line, {"ip", "PSW", "ASW"}))
+    return "a list of nodes, which allot import nodes reads";
   if (line.starts_with("apiVersion:") || line.starts_with("---"))
     return "YAML (expected JSON, as -o json prints it)";
   if (line.starts_with("- ")) return "YAML";

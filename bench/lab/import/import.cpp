@@ -50,6 +50,12 @@ const vector<named_importer>& importers() {
        import_sacct,
        true},
       {{"csv", "any table; --map says which column is what"}, import_csv},
+      {{"gavel", "Gavel 2020 and Shockwave 2023: job_type, command, ... with tabs; --throughputs FILE"},
+       import_gavel},
+      {{"nodes",
+        "any table of nodes, which becomes a scenario: sn,cpu_milli,memory_mib,gpu,model; "
+        "machine,gpu_type,cap_cpu,cap_mem,cap_gpu; ip,DSW,PSW,ASW"},
+       import_nodes},
       {{"kueue",
         "Kueue's objects, as kubectl get "
         "clusterqueues,cohorts,workloads,localqueues,resourceflavors,topologies,namespaces -A -o json prints "
@@ -94,8 +100,13 @@ int run_import(const import_options& options) {
         "allot import");
   };
   const bool has_columns = !options.columns.empty() || options.separator != ",";
-  if (!is("csv") && (!options.map.empty() || (!is("sacct") && has_columns)))
+  const bool may_have_columns = is("csv") || is("sacct") || (is("nodes") && options.separator == ",");
+  if ((!is("csv") && !options.map.empty()) || (!may_have_columns && has_columns))
     return refuse("--map, --columns and --separator are options", "csv");
+  if (!is("gavel") && (!options.throughputs.empty() || !options.gpu_model.empty()))
+    return refuse("--throughputs and --gpu-model are options", "gavel");
+  if (!is("nodes") && (!options.topology.empty() || options.gpus >= 0))
+    return refuse("--topology and --gpus are options", "nodes");
   if (!is("sacct") && (!options.time_format.empty() || options.shards != 0 || options.mps != 0))
     return refuse("--time-format, --shards and --mps are options", "sacct");
   if (!is("kubernetes") && (!options.gpu_resources.empty() || !options.quotas.empty()))

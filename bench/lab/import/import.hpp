@@ -52,6 +52,13 @@ struct import_options {
   std::string quota_check_strategy{};
   /// For `csv`: KEY=COLUMN or KEY=COLUMN:UNIT.
   vector<std::string> map{};
+  /// For `gavel`: the file with the throughputs, and the GPU model that counts; empty: its first.
+  std::string throughputs{};
+  std::string gpu_model{};
+  /// For `nodes`: the columns that are levels of the topology, the outermost first; and how many GPUs each
+  /// has, if no column says so.
+  vector<std::string> topology{};
+  std::int64_t gpus = -1;
   /// For `csv`: the names of the columns of a file without a header row.
   vector<std::string> columns{};
   /// For `csv`: one character, or "tab".

@@ -40,6 +40,8 @@ enum class mapped_key : std::uint8_t {
   restart,
   estimate,
   pod_set,
+  ready,
+  deadline,
   gpus_per_pod,
   start,
   end,
@@ -53,7 +55,7 @@ struct mapped_key_name {
 };
 
 /// In the order of `mapped_key`.
-constexpr std::array<mapped_key_name, 21> mapped_keys = {
+constexpr std::array<mapped_key_name, 23> mapped_keys = {
     {{"job_id", mapped_kind::text, trace_column::job_id},
      {"submit_s", mapped_kind::point, trace_column::submit_s},
      {"duration_s", mapped_kind::span, trace_column::duration_s},
@@ -72,6 +74,8 @@ constexpr std::array<mapped_key_name, 21> mapped_keys = {
      {"restart_s", mapped_kind::span, trace_column::restart_s},
      {"estimate_s", mapped_kind::span, trace_column::estimate_s},
      {"pod_set", mapped_kind::text, trace_column::pod_set},
+     {"ready_s", mapped_kind::point, trace_column::ready_s},
+     {"deadline_s", mapped_kind::point, trace_column::deadline_s},
      {"gpus_per_pod", mapped_kind::gpus, trace_column::tag},
      {"start_s", mapped_kind::point, trace_column::tag},
      {"end_s", mapped_kind::point, trace_column::tag}}};
@@ -271,7 +275,7 @@ class mapped_import {
   bool choose() {
     for (const std::string& text : options_.map) choose_one(text);
     for (std::size_t k = 0; k < mapped_keys.size(); ++k) {
-      if (maps_[k]) continue;
+      if (maps_[k] || is_left_out_[k]) continue;
       if (const auto column = rows_.find(mapped_keys[k].name))
         maps_[k] = mapping_of(mapped_keys[k].kind, *column);
     }
@@ -300,8 +304,9 @@ class mapped_import {
 
   void choose_one(const std::string& text) {
     const std::size_t equals = text.find('=');
-    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
-      return wrong("--map: expected KEY=COLUMN or KEY=COLUMN:UNIT, found \"" + text + '"');
+    if (equals == std::string::npos || equals == 0) {
+      return wrong("--map: expected KEY=COLUMN or KEY=COLUMN:UNIT, or KEY= for no column, found \"" + text +
+                   '"');
     }
     const std::string key = text.substr(0, equals);
     const auto* const known = std::find_if(mapped_keys.begin(), mapped_keys.end(),
@@ -314,8 +319,11 @@ class mapped_import {
                    (meant.empty() ? " (expected " + listed(names) + ')'
                                   : " (did you mean \"" + std::string{meant} + "\"?)"));
     }
-    std::optional<mapping>& to = maps_[static_cast<std::size_t>(known - mapped_keys.begin())];
-    if (to) return wrong("--map: " + key + " is there twice");
+    const auto number = static_cast<std::size_t>(known - mapped_keys.begin());
+    std::optional<mapping>& to = maps_[number];
+    if (to || is_left_out_[number]) return wrong("--map: " + key + " is there twice");
+    is_left_out_[number] = equals + 1 == text.size();
+    if (is_left_out_[number]) return;
     // The name of a column may have a colon in it.
     const std::string column = text.substr(equals + 1);
     if (const auto found = rows_.find(column)) {
@@ -392,7 +400,7 @@ class mapped_import {
     if (std::any_of(maps_.begin(), maps_.end(), is_here)) return;
     const std::string_view meant = trace_column_meant_by(rows_.other_name(i));
     for (std::size_t k = 0; k < mapped_keys.size(); ++k) {
-      if (mapped_keys[k].name != meant || maps_[k]) continue;
+      if (mapped_keys[k].name != meant || maps_[k] || is_left_out_[k]) continue;
       std::string text{"it is kept as a tag (is it a "};
       text.append(meant).append("? --map ").append(meant).append("=").append(rows_.other_name(i)).append(")");
       log_.note("column " + std::string{rows_.other_name(i)}, text);
@@ -496,6 +504,17 @@ class mapped_import {
     const auto submit = point(mapped_key::submit);
     if (!submit && problems_.empty()) report(mapped_key::submit, "when the job was submitted");
     job.submit = submit.value_or(0);
+    // 0 is what tables have where there is none.
+    const auto later = [&](mapped_key key) {
+      const auto t = at(key) ? point(key) : std::nullopt;
+      return t == instant{0} ? std::nullopt : t;
+    };
+    job.ready = later(mapped_key::ready);
+    if (job.ready && *job.ready <= job.submit) job.ready.reset();
+    job.deadline = later(mapped_key::deadline);
+    if (job.deadline && *job.deadline < job.submit) {
+      report(mapped_key::deadline, "a time that is not before the submission");
+    }
     read_duration(job);
     job.pods = whole(mapped_key::pods, 1, largest);
     job.min_pods = whole(mapped_key::min_pods, 1, largest);
@@ -552,6 +571,8 @@ class mapped_import {
   const import_options& options_;
   table rows_;
   std::array<std::optional<mapping>, mapped_keys.size()> maps_{};
+  /// Keys that no column is to be, whatever its name.
+  std::array<bool, mapped_keys.size()> is_left_out_{};
   vector<text_problem> problems_;
   bool starts_early_ = false;
   bool ok_ = true;

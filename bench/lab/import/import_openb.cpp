@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 // Alibaba's trace of 2023: a list of pods becomes a trace, a list of nodes the cluster of a scenario.
 #include "lab/import/import_table.hpp"
-#include "lab/io/atomic_files.hpp"
 #include "lab/io/number_text.hpp"
 
 #include <allot/core/vector.hpp>
-#include <allot/gpu/cluster.hpp>
 #include <allot/lab/decimal.hpp>
-#include <allot/lab/json_writer.hpp>
 #include <allot/lab/openb_csv.hpp>
 
 #include <algorithm>
@@ -163,45 +160,6 @@ int import_pods(packed_input& file, import_log& log, const import_options& optio
                      " for parts of several GPUs: a canonical trace has the sum only");
   }
   return finish_import(spool, 0, log, options);
-}
-
-int import_nodes(packed_input& file, import_log& log, const import_options& options) {
-  const auto reading = read_openb_nodes(packed_source{&file});
-  if (!reading) {
-    report_failure(reading.problems, file, log);
-    return bad_input_status;
-  }
-  json_writer json{3};
-  json.begin_object().member("format", "allot-scenario/1");
-  json.key("cluster").begin_object().key("nodes").begin_array();
-  std::size_t nodes = 0;
-  std::int64_t gpus = 0;
-  for (const openb_node& node : reading.values) {
-    if (node.gpus > static_cast<std::int64_t>(gpu::max_gpus_per_node)) {
-      log.note(node.name, "left out: it has " + std::to_string(node.gpus) + " GPUs (expected at most " +
-                              std::to_string(gpu::max_gpus_per_node) + ")");
-      continue;
-    }
-    json.begin_object().member("name", node.name).member("gpus", node.gpus);
-    if (node.gpus > 0) json.member("gpu_model", node.model);
-    json.member("cpu_milli", node.cpu_milli).member("memory_mib", node.memory_mib).end_object();
-    ++nodes;
-    gpus += node.gpus;
-  }
-  json.end_array().end_object().end_object();
-  if (nodes == 0) {
-    log.fail({}, "there is no node in the list");
-    return bad_input_status;
-  }
-  output_target out;
-  std::string problem = out.open(options.out, options.force);
-  if (problem.empty()) {
-    out.text() = json.text();
-    problem = out.publish();
-  }
-  if (!problem.empty()) return complain(problem, "allot import");
-  log.fail({}, grouped(nodes) + " nodes, " + grouped(static_cast<std::uint64_t>(gpus)) + " GPUs");
-  return 0;
 }
 
 }  // namespace

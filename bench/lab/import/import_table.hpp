@@ -50,15 +50,24 @@ template <class Column>
 /// Reads a table whose rows are jobs. `Format` has: `column`, the enumeration of the columns that it knows,
 /// and `columns`, their names; `name`; `has_dates`; `tenant`, the name of the tenant column; `written()`, the
 /// canonical columns besides the required ones and the tenant; `read(table, job)`, which may report problems
-/// of the row. It may have a `dialect`; `problem_of(table)`, what is wrong with the header row;
-/// `skips(table)`, whether the row is no job; and `conclude()`, called after the last row.
+/// of the row. It may have a `dialect`; a `header`, the names of the columns of a file without a header row;
+/// `problem_of(table)`, what is wrong with the header row; `skips(table)`, whether the row is no job; and
+/// `conclude()`, called after the last row.
 template <class Format>
 int import_table(packed_input& file, import_log& log, const import_options& options, Format format) {
   using table = csv_table<typename Format::column>;
   csv_dialect dialect;
   if constexpr (requires { Format::dialect; }) dialect = Format::dialect;
   table rows{packed_source{&file}, Format::columns, csv_reader::default_record_limit, dialect};
-  if (!rows.open()) {
+  bool is_open = false;
+  if constexpr (requires { format.header; }) {
+    vector<std::string> names;
+    for (const std::string_view name : format.header) names.emplace_back(name);
+    is_open = rows.open(names);
+  } else {
+    is_open = rows.open();
+  }
+  if (!is_open) {
     report_failure(rows.problems(), file, log);
     return bad_input_status;
   }

@@ -28,6 +28,7 @@ namespace {
 struct spooled {
   instant submit = 0;
   std::optional<instant> ready{};
+  std::optional<instant> deadline{};
   std::uint32_t id_size = 0;
   std::uint32_t rest_size = 0;
 };
@@ -41,8 +42,9 @@ struct spooled {
   std::string all;
   for (const std::string_view text : {job.tenant, job.job_class, job.user})
     append_csv_field(all += ',', text);
-  for (const std::int64_t n : {job.submit, job.duration, job.priority, std::int64_t{job.preemptible},
-                               job.checkpoint.value_or(-1), job.restart, job.estimate}) {
+  for (const std::int64_t n :
+       {job.submit, job.duration, job.priority, std::int64_t{job.preemptible}, job.checkpoint.value_or(-1),
+        job.restart, job.estimate, job.ready.value_or(-1), job.deadline.value_or(-1)}) {
     all.append(",").append(std::to_string(n));
   }
   return std::hash<std::string>{}(all);
@@ -52,9 +54,14 @@ struct spooled {
 
 trace_spool::trace_spool(vector<trace_column> columns, vector<std::string> tags)
     : columns_(std::move(columns)), tags_(std::move(tags)), file_(std::tmpfile()) {
-  const auto ready = std::find(columns_.begin(), columns_.end(), trace_column::ready_s);
-  has_ready_ = ready != columns_.end();
-  if (has_ready_) columns_.erase(ready);
+  const auto take = [this](trace_column column) {
+    const auto at = std::find(columns_.begin(), columns_.end(), column);
+    const bool is_there = at != columns_.end();
+    if (is_there) columns_.erase(at);
+    return is_there;
+  };
+  has_ready_ = take(trace_column::ready_s);
+  has_deadline_ = take(trace_column::deadline_s);
   // With a file size limit, writing too much is then an error like a full disk instead of a fatal signal.
   std::signal(SIGXFSZ, SIG_IGN);
 }
@@ -143,7 +150,7 @@ std::string trace_spool::add(const imported_job& job, std::span<const std::strin
   if (auto problem = problem_of(job, line); !problem.empty()) return problem;
   row_.clear();
   append_csv_field(row_, job.id);
-  spooled head{job.submit, job.ready, static_cast<std::uint32_t>(row_.size()), 0};
+  spooled head{job.submit, job.ready, job.deadline, static_cast<std::uint32_t>(row_.size()), 0};
   row_ += ',';
   append_milli(row_, job.duration);
   row_ += ',';
@@ -160,15 +167,18 @@ std::string trace_spool::add(const imported_job& job, std::span<const std::strin
     std::fwrite(&head, sizeof head, 1, file_);
     std::fwrite(row_.data(), 1, row_.size(), file_);
   }
-  first_ = rows_ == 0 ? job.submit : std::min(first_, job.submit);
-  last_ = rows_ == 0 ? job.submit : std::max(last_, job.submit);
+  times_.first_submit = rows_ == 0 ? job.submit : std::min(times_.first_submit, job.submit);
+  times_.last_submit = rows_ == 0 ? job.submit : std::max(times_.last_submit, job.submit);
+  times_.longest = std::max(times_.longest, job.duration);
   ++rows_;
   return {};
 }
 
 std::string trace_spool::header() const {
-  std::string text =
-      has_ready_ ? "job_id,submit_s,ready_s,duration_s,gpus" : "job_id,submit_s,duration_s,gpus";
+  std::string text = "job_id,submit_s";
+  if (has_ready_) text += ",ready_s";
+  if (has_deadline_) text += ",deadline_s";
+  text += ",duration_s,gpus";
   for (const trace_column column : columns_) {
     text += ',';
     text += trace_column_names[static_cast<std::size_t>(column)];
@@ -198,6 +208,8 @@ std::string trace_spool::write(instant origin, const import_options& options) {
     append_milli(text, head.submit - origin);
     if (has_ready_) text += ',';
     if (has_ready_ && head.ready) append_milli(text, *head.ready - origin);
+    if (has_deadline_) text += ',';
+    if (has_deadline_ && head.deadline) append_milli(text, *head.deadline - origin);
     text.append(row_, head.id_size);
     out.flush_if_full();
   }
@@ -205,6 +217,7 @@ std::string trace_spool::write(instant origin, const import_options& options) {
 }
 
 int finish_import(trace_spool& spool, instant origin, import_log& log, const import_options& options) {
+  if (const std::string doubt = doubt_of_times(spool.times()); !doubt.empty()) log.note({}, doubt);
   log.finish();
   if (log.rejected() > 0 && options.strict) {
     log.fail({}, grouped(log.rejected()) + " rows are wrong, and --strict allows none: nothing is written");

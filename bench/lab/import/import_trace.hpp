@@ -5,6 +5,7 @@
 #include "lab/import/import.hpp"
 #include "lab/import/import_log.hpp"
 #include "lab/io/packed_input.hpp"
+#include "lab/workload/doubtful_times.hpp"
 
 #include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
@@ -33,6 +34,8 @@ struct imported_job {
   instant submit = 0;
   /// From when it can start, if that is after its submission.
   std::optional<instant> ready{};
+  /// When it should be completed; not before its submission.
+  std::optional<instant> deadline{};
   instant duration = 0;
   /// For one pod, in thousandths; for the whole job if `pods` is 0.
   std::int64_t gpus = 0;
@@ -62,7 +65,8 @@ inline constexpr std::int64_t most_imported_units = 1'000'000'000'000;
 /// later row ends the import. Only the ids are in memory, to find duplicates.
 class trace_spool {
  public:
-  /// Writes the required columns, then `columns`, then `tags`; ready_s, if it is among them, after submit_s.
+  /// Writes the required columns, then `columns`, then `tags`; ready_s and deadline_s, if they are among
+  /// them, after submit_s.
   trace_spool(vector<trace_column> columns, vector<std::string> tags);
   trace_spool(const trace_spool&) = delete;
   trace_spool& operator=(const trace_spool&) = delete;
@@ -74,8 +78,8 @@ class trace_spool {
                                 std::size_t line);
 
   [[nodiscard]] std::size_t jobs() const noexcept { return ids_.size(); }
-  [[nodiscard]] instant first_submit() const noexcept { return first_; }
-  [[nodiscard]] instant last_submit() const noexcept { return last_; }
+  [[nodiscard]] instant first_submit() const noexcept { return times_.first_submit; }
+  [[nodiscard]] const trace_times& times() const noexcept { return times_; }
 
   /// Writes the canonical trace, with submissions counted from `origin`, to where the options say. Returns
   /// what is wrong, or an empty string. On an error nothing is written.
@@ -89,6 +93,7 @@ class trace_spool {
   vector<trace_column> columns_;
   vector<std::string> tags_;
   bool has_ready_ = false;
+  bool has_deadline_ = false;
   std::FILE* file_ = nullptr;
   std::string row_;
   name_table ids_;
@@ -98,8 +103,7 @@ class trace_spool {
   vector<std::optional<std::size_t>> agreed_;
   /// The sets, each as the number of its job and its name.
   name_table sets_;
-  instant first_ = 0;
-  instant last_ = 0;
+  trace_times times_;
 };
 
 /// The unpacked bytes of a file, for the readers of the library.
@@ -141,6 +145,9 @@ int import_openb(packed_input& file, import_log& log, const import_options& opti
 int import_swf(packed_input& file, import_log& log, const import_options& options);
 int import_csv(packed_input& file, import_log& log, const import_options& options);
 int import_sacct(packed_input& file, import_log& log, const import_options& options);
+int import_gavel(packed_input& file, import_log& log, const import_options& options);
+/// A table of nodes, which becomes the cluster of a scenario.
+int import_nodes(packed_input& file, import_log& log, const import_options& options);
 
 }  // namespace lab
 }  // namespace v0

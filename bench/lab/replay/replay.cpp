@@ -12,6 +12,7 @@
 #include "lab/report/replay_headline.hpp"
 #include "lab/report/report.hpp"
 #include "lab/report/result_files.hpp"
+#include "lab/workload/doubtful_times.hpp"
 #include "lab/workload/load_level.hpp"
 #include "lab/workload/tag_columns.hpp"
 
@@ -332,7 +333,12 @@ int replay(const replay_options& options) {
   print_error(note_of_nominals(*s));
   if (control.only_look) return look(*s, r, control, printer);
   warn_of_load(*s, control);
-  if (s->trace) print_error(doubtful_tags(*s->trace, shown_path(s->trace_file)));
+  if (s->trace) {
+    print_error(doubtful_tags(*s->trace, shown_path(s->trace_file)));
+    if (const std::string doubt = doubt_of_times(times_of(*s->trace)); !doubt.empty()) {
+      print_error(shown_path(s->trace_file) + ": " + doubt + '\n');
+    }
+  }
 
   atomic_directory directory;
   remove_leftovers(options.out, replay_file_names);

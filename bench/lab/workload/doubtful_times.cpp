@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/workload/doubtful_times.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+trace_times times_of(const trace& t) {
+  trace_times times;
+  if (t.jobs.empty()) return times;
+  times.first_submit = times.last_submit = t.jobs.front().submit;
+  for (const trace_job& j : t.jobs) {
+    times.first_submit = std::min(times.first_submit, j.submit);
+    times.last_submit = std::max(times.last_submit, j.submit);
+    times.longest = std::max(times.longest, j.duration);
+  }
+  return times;
+}
+
+std::string doubt_of_times(const trace_times& times) {
+  constexpr instant year = 365 * day;
+  constexpr instant long_trace = 10 * year;
+  const instant span = times.last_submit - times.first_submit;
+  std::string text;
+  if (span >= long_trace) text = fmt::format("jobs are submitted over {} years", span / year);
+  if (times.longest >= year) {
+    if (!text.empty()) text += ", and ";
+    text += fmt::format("a job runs for {} days", times.longest / day);
+  }
+  if (!text.empty()) text += ": are the times in another unit than seconds, as in milliseconds?";
+  return text;
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot
