@@ -9,8 +9,6 @@
 #include <allot/lab/json_writer.hpp>
 #include <allot/lab/text_table.hpp>
 
-#include "lab/io/wrapped_text.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -27,10 +25,31 @@ namespace {
 using allot::quantity;
 using allot::lab::json_writer;
 
+/// In UTF-8 characters.
+[[nodiscard]] std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
 /// Text broken at spaces, each line indented.
 void append_wrapped(std::string& to, std::string_view text, std::size_t indent, std::size_t width) {
-  for (const std::string& line : allot::lab::wrapped(text, width - std::min(width, indent)))
+  std::string line;
+  std::size_t used = 0;
+  const auto flush = [&] {
     to.append(indent, ' ').append(line).append("\n");
+    line.clear();
+    used = 0;
+  };
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    const std::size_t size = width_of(word);
+    if (used != 0 && indent + used + 1 + size > width) flush();
+    if (used != 0) line += ' ';
+    used += (used != 0 ? 1 : 0) + size;
+    line += word;
+  }
+  if (!line.empty()) flush();
 }
 
 class text_writer {
@@ -192,15 +211,13 @@ class text_writer {
       if (j.latest_start) rows.back().push_back("starts by " + time_text(*j.latest_start));
       widths.resize(std::max(widths.size(), rows.back().size()));
       for (std::size_t c = 0; c < rows.back().size(); ++c) {
-        widths[c] = std::max(widths[c], allot::lab::characters_in(rows.back()[c]));
+        widths[c] = std::max(widths[c], width_of(rows.back()[c]));
       }
     }
     for (std::size_t i = 0; i < shown; ++i) {
       std::string line = " ";
       for (std::size_t c = 0; c < rows[i].size(); ++c) {
-        line.append(" ")
-            .append(rows[i][c])
-            .append(widths[c] - allot::lab::characters_in(rows[i][c]) + 1, ' ');
+        line.append(" ").append(rows[i][c]).append(widths[c] - width_of(rows[i][c]) + 1, ' ');
       }
       line.erase(line.find_last_not_of(' ') + 1);
       text_ += line + '\n';
