@@ -201,7 +201,7 @@ void write_pair(std::string& html, const report_charts& charts, std::string_view
 void write_report(output_file& file, const replay_result& r) {
   std::string& html = file.text();
   const vector<layer> layers = layers_of(r);
-  const vector<distribution> distributions = distributions_of(r, layers);
+  const vector<drawn_distribution> distributions = distributions_of(r, layers);
   const report_charts charts = charts_of(r, layers, distributions);
   const bool has_time = r.time.end > r.time.begin;
   std::string title =

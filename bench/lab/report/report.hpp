@@ -85,7 +85,7 @@ inline constexpr std::size_t cdf_points = 200;
 [[nodiscard]] vector<std::int64_t> cdf_of(vector<instant> waits, const log_time_axis& axis);
 
 /// A figure of each job as a distribution.
-struct distribution {
+struct drawn_distribution {
   std::string_view name;
   std::string_view title;
   std::string_view note;
@@ -98,7 +98,8 @@ struct distribution {
   bool is_ratio = false;
 };
 /// Of the waits before the first start, of all waiting, completion and slowdown, as far as there are any.
-[[nodiscard]] vector<distribution> distributions_of(const replay_result& r, const vector<layer>& layers);
+[[nodiscard]] vector<drawn_distribution> distributions_of(const replay_result& r,
+                                                          const vector<layer>& layers);
 
 struct report_charts {
   /// In page order: GPUs in use, lending, waiting, utilisation, preemptions, and the distributions by their
@@ -111,7 +112,7 @@ struct report_charts {
   [[nodiscard]] const chart* find(std::string_view name) const;
 };
 [[nodiscard]] report_charts charts_of(const replay_result& r, const vector<layer>& layers,
-                                      const vector<distribution>& distributions);
+                                      const vector<drawn_distribution>& distributions);
 /// The number of spans in which preemptions are counted.
 inline constexpr std::size_t preemption_spans = 120;
 /// By layer, how many runs were interrupted in each span.
@@ -137,7 +138,7 @@ struct interval {
 void append_place(std::string& text, const sim::run_pod& pod);
 /// The data for the script, as JSON in a script element.
 void write_data(std::string& html, const replay_result& r, const vector<layer>& layers,
-                const vector<distribution>& distributions);
+                const vector<drawn_distribution>& distributions);
 /// The slider and what it moves.
 void write_moment(std::string& html, const replay_result& r);
 

@@ -90,7 +90,7 @@ chart::steps curve_of_nominal(const replayed_time& t, const replayed_quota& q) {
 
 class maker {
  public:
-  maker(const replay_result& r, const vector<layer>& layers, const vector<distribution>& distributions)
+  maker(const replay_result& r, const vector<layer>& layers, const vector<drawn_distribution>& distributions)
       : r_(r), t_(r.time), layers_(layers), distributions_(distributions), spans_(r.time.used.means.size()) {}
 
   [[nodiscard]] report_charts all() const {
@@ -300,7 +300,7 @@ class maker {
   }
 
   void distributions(vector<chart>& charts) const {
-    for (const distribution& of : distributions_) {
+    for (const drawn_distribution& of : distributions_) {
       chart c{std::string{of.name}, std::string{of.title}, std::string{of.note},
               "cdf:" + std::to_string(&of - distributions_.data())};
       c.set_ticks(of.axis.ticks(), std::string{of.axis_title});
@@ -328,7 +328,7 @@ class maker {
   const replay_result& r_;
   const replayed_time& t_;
   const vector<layer>& layers_;
-  const vector<distribution>& distributions_;
+  const vector<drawn_distribution>& distributions_;
   std::size_t spans_;
 };
 
@@ -414,7 +414,7 @@ const chart* report_charts::find(std::string_view name) const {
   return nullptr;
 }
 
-vector<distribution> distributions_of(const replay_result& r, const vector<layer>& layers) {
+vector<drawn_distribution> distributions_of(const replay_result& r, const vector<layer>& layers) {
   enum what : std::size_t { first_start, total_wait, completion, slowdown, kinds };
   // The last of each is of all jobs.
   std::array<vector<vector<instant>>, kinds> of;
@@ -433,7 +433,7 @@ vector<distribution> distributions_of(const replay_result& r, const vector<layer
     of[completion][k].push_back(took);
     of[slowdown][k].push_back(bounded_slowdown_in_thousandths(took, j.duration, short_time));
   }
-  vector<distribution> all;
+  vector<drawn_distribution> all;
   const auto add = [&](what kind, std::string_view name, std::string_view title, std::string_view note,
                        std::string_view axis_title) {
     vector<vector<instant>>& samples = of[kind];
@@ -442,8 +442,8 @@ vector<distribution> distributions_of(const replay_result& r, const vector<layer
     if (samples.back().empty()) return;
     const instant longest = *std::max_element(samples.back().begin(), samples.back().end());
     const bool is_ratio = kind == slowdown;
-    distribution d{name, title, note, axis_title,
-                   is_ratio ? log_time_axis::of_ratios(longest) : log_time_axis{longest}};
+    drawn_distribution d{name, title, note, axis_title,
+                         is_ratio ? log_time_axis::of_ratios(longest) : log_time_axis{longest}};
     d.is_ratio = is_ratio;
     for (vector<instant>& sample : samples) {
       d.parts.push_back(sample.empty() ? vector<std::int64_t>{} : cdf_of(std::move(sample), d.axis));
@@ -469,7 +469,7 @@ vector<distribution> distributions_of(const replay_result& r, const vector<layer
 }
 
 report_charts charts_of(const replay_result& r, const vector<layer>& layers,
-                        const vector<distribution>& distributions) {
+                        const vector<drawn_distribution>& distributions) {
   return maker{r, layers, distributions}.all();
 }
 

@@ -71,7 +71,7 @@ vector<vector<noted>> notes_of(const replay_result& r, std::size_t jobs) {
 class data_writer {
  public:
   data_writer(std::string& html, const replay_result& r, const vector<layer>& layers,
-              const vector<distribution>& distributions)
+              const vector<drawn_distribution>& distributions)
       : json_(html),
         r_(r),
         layers_(layers),
@@ -176,7 +176,7 @@ class data_writer {
 
   void write_distributions() {
     json_ += ",\"cdfs\":[";
-    for (const distribution& of : distributions_) {
+    for (const drawn_distribution& of : distributions_) {
       next_in(json_);
       json_ += "{\"longest\":";
       time(of.axis.end());
@@ -387,7 +387,7 @@ class data_writer {
   std::string& json_;
   const replay_result& r_;
   const vector<layer>& layers_;
-  const vector<distribution>& distributions_;
+  const vector<drawn_distribution>& distributions_;
   vector<const replayed_job*> jobs_;
   vector<std::size_t> layer_of_;
   /// By job, its number in the page plus one; 0 if it has none.
@@ -459,7 +459,7 @@ void append_place(std::string& text, const sim::run_pod& pod) {
 }
 
 void write_data(std::string& html, const replay_result& r, const vector<layer>& layers,
-                const vector<distribution>& distributions) {
+                const vector<drawn_distribution>& distributions) {
   data_writer{html, r, layers, distributions}.write();
 }
 
