@@ -9,7 +9,7 @@ using allot::sim::job_history;
 using allot::sim::job_outcome;
 
 // There is one for each job of a workload, and some workloads have millions.
-static_assert(sizeof(job_history) <= 160);
+static_assert(sizeof(job_history) <= 192);
 
 TEST_CASE("job_history: lost work is given as time of all pods") {
   job_history h;
