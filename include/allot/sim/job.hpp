@@ -162,7 +162,22 @@ struct workload_view {
   const job_history* histories = nullptr;
   /// By job, `tag_columns` numbers for each: what they mean is the host's business.
   std::span<const std::uint32_t> tags{};
+  /// How many there are for each.
   std::size_t tag_columns = 0;
+
+  /// @{
+  /// What a job has had until `now`: its attained service, the time that its pods were held, together and
+  /// whatever they did (for GPU time, times the GPUs of a pod); the part of its duration that is done and not
+  /// lost; how often it ran, and when first, if it has. Defined in sim/job_history.hpp.
+  [[nodiscard]] instant attained(job j, instant now) const;
+  [[nodiscard]] instant done(job j, instant now) const;
+  [[nodiscard]] std::uint32_t runs(job j) const;
+  [[nodiscard]] instant first_start(job j) const;
+  /// @}
+  /// What the host says of the job in that column; 0: nothing.
+  [[nodiscard]] std::uint32_t tag(job j, std::size_t column) const {
+    return column < tag_columns && !tags.empty() ? tags[j * tag_columns + column] : 0;
+  }
 
   /// The total capacity; unlimited in a dimension in which it is unknown.
   [[nodiscard]] const resources<N>& capacity() const noexcept { return total; }
@@ -191,20 +206,6 @@ struct workload_view {
   [[nodiscard]] instant estimate(job j) const {
     const instant said = jobs[j].estimate;
     return said == 0 || resumption.empty() ? said : std::max<instant>(1, said + resumption[j]);
-  }
-
-  /// @{
-  /// What a job has had until `now`: its attained service, the time that its pods were held, together and
-  /// whatever they did (for GPU time, times the GPUs of a pod); the part of its duration that is done and not
-  /// lost; how often it ran, and when first, if it has. Defined in sim/job_history.hpp.
-  [[nodiscard]] instant attained(job j, instant now) const;
-  [[nodiscard]] instant done(job j, instant now) const;
-  [[nodiscard]] std::uint32_t runs(job j) const;
-  [[nodiscard]] instant first_start(job j) const;
-  /// @}
-  /// What the host says of the job in that column; 0: nothing.
-  [[nodiscard]] std::uint32_t tag(job j, std::size_t column) const {
-    return column < tag_columns && !tags.empty() ? tags[j * tag_columns + column] : 0;
   }
 
   [[nodiscard]] std::uint32_t pods(job j) const { return jobs[j].pods(); }

@@ -29,8 +29,9 @@ class job_place {
  public:
   job_place(const simulator<N, Places>& in, job_index j) noexcept : in_(&in), job_(j) {}
 
-  /// The number of its pods that run, and that it has with all of them.
+  /// The number of its pods that run.
   [[nodiscard]] std::uint32_t pods() const { return in_->history(job_).work.pods(); }
+  /// The number that it has with all of them.
   [[nodiscard]] std::uint32_t all_pods() const { return in_->jobs()[job_].pods(); }
   /// Calls `visit(const gpu::placed_pod&)` for each of them; never without nodes.
   template <class Visit>

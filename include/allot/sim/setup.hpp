@@ -66,6 +66,7 @@ struct setup {
   vector<unlike_pods<N>> unlike{};
   /// By job, `tag_columns` numbers for each, for policies: see `workload_view::tag`. Empty: none.
   vector<std::uint32_t> tags{};
+  /// How many there are for each.
   std::size_t tag_columns = 0;
 };
 

@@ -34,8 +34,9 @@ class speed_tables {
     vector<std::pair<std::uint32_t, speed>> by_pods{};
     /// By the number of neighbours from 1 on; the last is for all that follow.
     vector<speed> by_neighbours{};
-    /// If its pods are in several domains of this level of the topology.
+    /// Its pods may be in several domains of this level of the topology.
     std::optional<std::size_t> level{};
+    /// The speed if they are.
     speed apart = nominal_speed;
   };
 

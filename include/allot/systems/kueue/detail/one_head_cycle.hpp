@@ -68,6 +68,9 @@ class one_head_cycle {
     judged_.assign(tree.slots(), {});
     is_judged_.assign(tree.slots(), false);
     borrowing_.reset(tree);
+    for (std::size_t i = 0; i < is_aside_.size(); ++i) {
+      if (is_aside_[i] && tree.contains(quota_id{i})) session.take_up(quota_id{i}, false);
+    }
     is_aside_.assign(tree.slots(), false);
     entering_.clear();
     all_are_new_ = true;
