@@ -5,6 +5,8 @@
 #include <allot/lab/simulators.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/sim/observers.hpp>
+#include <allot/sim/progress.hpp>
+#include <allot/sim/speed_tables.hpp>
 
 #include <fmt/core.h>
 
@@ -69,6 +71,40 @@ void tell(const char* what, std::int64_t gpus, const std::vector<given>& all) {
   }
 }
 
+/// Two jobs of half a GPU, which have six tenths of their speed while they share one.
+void tell_of_neighbours() {
+  std::vector<allot::sim::job<1>> jobs(2);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    jobs[i].quota = allot::quota_id{0};
+    jobs[i].request[0] = jobs[i].pod_request.gpus = allot::quantity::milli(500);
+    jobs[i].submit = i == 0 ? 0 : 40 * second;
+    jobs[i].duration = 100 * second;
+  }
+  const auto node = allot::gpu::build_cluster({{.name = "n", .gpus = 1}}).value();
+  auto sim = allot::sim::simulator<1>::make(
+                 {.quotas = allot::build_quota_tree<1>({{.name = "all", .nominal = allot::gpus(1)}}).value(),
+                  .settings = {srtf::defaults()},
+                  .where = allot::sim::places{node},
+                  .jobs = jobs,
+                  .capacity = allot::gpus(1)},
+                 srtf{})
+                 .value();
+  allot::sim::speed_tables::kind shared;
+  shared.by_neighbours = {600};
+  allot::sim::pacing<1, allot::sim::speed_tables> speeds{allot::sim::speed_tables{{shared}, {1, 1}}};
+  allot::sim::observers<1> nobody{};
+  if (!sim.run(
+              nobody, [](allot::instant) { return true; }, speeds)
+           .empty())
+    return;
+  fmt::print("Speeds: 100 s of work each, at six tenths while the other is there\n");
+  for (allot::sim::job_index j = 0; j < jobs.size(); ++j) {
+    const auto& h = sim.history(j);
+    fmt::print("  {} starts at {}, ends at {}\n", static_cast<char>('A' + j), h.first_start / second,
+               h.end / second);
+  }
+}
+
 /// Three of four jobs take ten minutes, the fourth a hundred.
 struct mostly_short : by_gittins_index {
   static constexpr std::int64_t known[] = {600, 600, 600, 6'000};
@@ -104,4 +140,5 @@ int main() {
   fmt::print(" of the time\n");
   tell<gavel_las>("Gavel, LAS: rounds of 6 minutes in turn", 1, {{0, 720}, {0, 720}});
   tell<gavel_makespan>("Gavel, makespan: by what is left", 1, {{0, 1'440}, {0, 360}});
+  tell_of_neighbours();
 }
