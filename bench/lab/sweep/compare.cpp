@@ -327,6 +327,9 @@ std::string as_csv(const vector<run_group>& groups, const vector<std::string>& f
     for (const run_group* side : set.sides)
       first_of[static_cast<std::size_t>(side - groups.data())] = set.sides.front();
   }
+  const auto base_of = [&](std::size_t g, const std::string& name) {
+    return first_of[g] == &groups[g] ? vector<seeded_value>{} : values_of(*first_of[g], name);
+  };
   for (const std::string& name : figures) {
     append_csv_field(text, name);
     for (std::size_t g = 0; g < groups.size(); ++g) {
@@ -336,14 +339,13 @@ std::string as_csv(const vector<run_group>& groups, const vector<std::string>& f
       field(s.count == 0 ? "" : plain_number(s.mean));
       field(s.deviation ? plain_number(*s.deviation) : "");
       if (g == 0) continue;
-      const auto d =
-          first_of[g] == &groups[g] ? std::nullopt : difference_of(values_of(*first_of[g], name), values);
+      const auto d = difference_of(base_of(g, name), values);
       field(d ? plain_number(d->mean) : "");
       field(d && d->deviation ? plain_number(*d->deviation) : "");
       field(!d || !d->deviation ? "" : d->is_within_deviation() ? "true" : "false");
     }
     for (std::size_t g = 1; g < groups.size(); ++g) {
-      const auto d = difference_of(values_of(*first_of[g], name), values_of(groups[g], name));
+      const auto d = difference_of(base_of(g, name), values_of(groups[g], name));
       for_each_bound(g, [&](std::size_t, const char*, int sign) {
         field(d && d->half_width ? plain_number(d->mean + sign * *d->half_width) : "");
       });

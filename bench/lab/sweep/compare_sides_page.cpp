@@ -101,7 +101,9 @@ void write_row(std::string& html, const side_set& set, const other_jobs& others,
     const mean_and_deviation s = summary_of(values[i]);
     html += "<td>" + (s.count == 0 ? "-" : shown(s.mean, f.kind));
     std::string below = s.deviation ? "± " + shown(*s.deviation, f.kind) : "";
-    const auto d = i == 0 ? std::nullopt : difference_of(values.front(), values[i]);
+    const auto base =
+        i == 0 ? std::span<const seeded_value>{} : std::span<const seeded_value>{values.front()};
+    const auto d = difference_of(base, values[i]);
     const std::string difference = d ? relative_difference(d->mean, first.mean, f.kind) : "";
     if (!difference.empty()) {
       below.append(below.empty() ? "" : ", ").append(d->is_within_deviation() ? "~ " : "").append(difference);
