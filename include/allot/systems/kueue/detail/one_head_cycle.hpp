@@ -90,9 +90,10 @@ class one_head_cycle {
     }
     entered_.clear();
     run_cycles(session);
-    for (const quota_id x : entered_) {
-      if (borrowing_.contains(x)) session.list_pending(borrowing_.of(x).job, pending_reason::quota);
-    }
+    erase_if(entered_, [&](quota_id x) { return !borrowing_.contains(x); });
+    detail::sort(entered_.begin(), entered_.end(),
+                 [&](quota_id x, quota_id y) { return goes_first(borrowing_.of(x), borrowing_.of(y)); });
+    for (const quota_id x : entered_) session.list_pending(borrowing_.of(x).job, pending_reason::quota);
   }
 
   /// Whether the pending job waits for its victims, and so stays the head of its quota.
