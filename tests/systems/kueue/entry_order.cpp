@@ -10,7 +10,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "tests/support/random_quotas.hpp"
@@ -46,9 +45,8 @@ void for_each(Order& order, allot::ledger<N>& l, std::vector<entry>& entries, Vi
   for (const entry& e : entries) {
     if (std::find(roots.begin(), roots.end(), e.root) == roots.end()) roots.push_back(e.root);
   }
-  order.for_each(l, std::span<entry>{entries}, std::span<const quota_id>{roots}, none, [&](const auto& next) {
-    if constexpr (std::is_same_v<decltype(next), const std::size_t&>) visit(next);
-  });
+  order.for_each(l, std::span<entry>{entries}, std::span<const quota_id>{roots}, none, visit,
+                 [](const auto&) { FAIL("there are no others"); });
 }
 
 /// With `admits`, each visited entry is given what it requests.

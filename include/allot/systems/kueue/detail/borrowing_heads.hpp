@@ -15,6 +15,16 @@
 namespace allot {
 inline namespace v0 {
 
+/// The head of a quota in one cycle: its first job.
+struct cycle_head {
+  quota_id quota;
+  quota_id root;
+  job_id job;
+  std::int64_t priority = 0;
+  instant submitted = 0;
+  std::uint64_t order = 0;
+};
+
 /// Whether one head precedes another by itself: higher priority, then earlier submission, then its id.
 [[nodiscard]] bool goes_first(const auto& a, const auto& b) noexcept {
   if (a.priority != b.priority) return a.priority > b.priority;
@@ -34,13 +44,7 @@ namespace detail {
 template <std::size_t N, class Standing>
 class borrowing_heads {
  public:
-  struct head {
-    quota_id quota;
-    quota_id root;
-    job_id job;
-    std::int64_t priority = 0;
-    instant submitted = 0;
-    std::uint64_t order = 0;
+  struct head : cycle_head {
     resources<N> request{};
     loan_level borrows = 0;
     Standing standing{};

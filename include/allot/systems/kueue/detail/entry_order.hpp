@@ -31,20 +31,18 @@ class nearest_loan_first {
     return {};
   }
 
-  /// Calls `visit(i)` for each entry in order; and `visit(head)`, where their turn is, for the `others`,
-  /// heads that borrow from these roots, as far as they still fit then.
-  template <class Entry, class Visit>
+  /// Calls `visit(i)` for each entry in order; and `visit_other(head)`, where their turn is, for the
+  /// `others`, heads that borrow from these roots, as far as they still fit then.
+  template <class Entry, class Visit, class VisitOther>
   void for_each(ledger<N>& l, std::span<Entry> entries, std::span<const quota_id> roots,
-                const detail::borrowing_heads<N, standing>& others, Visit visit) {
+                const detail::borrowing_heads<N, standing>& others, Visit visit, VisitOther visit_other) {
     order_.resize(entries.size());
     std::iota(order_.begin(), order_.end(), std::size_t{0});
     detail::sort(order_.begin(), order_.end(), [&](std::size_t i, std::size_t j) {
-      const Entry& a = entries[i];
-      const Entry& b = entries[j];
-      return a.chosen.borrows != b.chosen.borrows ? a.chosen.borrows < b.chosen.borrows : goes_first(a, b);
+      return comes_before(entries[i].chosen.borrows, entries[i], entries[j].chosen.borrows, entries[j]);
     });
     const auto comes_later = [](const auto* a, const auto* b) {
-      return a->borrows != b->borrows ? a->borrows > b->borrows : goes_first(*b, *a);
+      return comes_before(b->borrows, *b, a->borrows, *a);
     };
     next_.clear();
     const auto add = [&](quota_id root) {
@@ -57,14 +55,11 @@ class nearest_loan_first {
     const auto visit_others_before = [&](const Entry* e) {
       while (!next_.empty()) {
         const auto* const first = next_.front();
-        if (e != nullptr && (e->chosen.borrows != first->borrows ? e->chosen.borrows < first->borrows
-                                                                 : goes_first(*e, *first))) {
-          return;
-        }
+        if (e != nullptr && comes_before(e->chosen.borrows, *e, first->borrows, *first)) return;
         detail::pop_heap(next_.begin(), next_.end(), comes_later);
         next_.pop_back();
         const quota_id root = first->root;
-        if (others.first_that_fits(l, root) == first) visit(*first);
+        if (others.first_that_fits(l, root) == first) visit_other(*first);
         add(root);
       }
     };
@@ -77,6 +72,11 @@ class nearest_loan_first {
   }
 
  private:
+  [[nodiscard]] static bool comes_before(loan_level from, const auto& a, loan_level other_from,
+                                         const auto& b) {
+    return from != other_from ? from < other_from : goes_first(a, b);
+  }
+
   vector<std::size_t> order_;
   /// A heap of the first of the others of each tree.
   vector<const typename detail::borrowing_heads<N, standing>::head*> next_;
@@ -124,9 +124,9 @@ class lowest_share_first {
   }
 
   /// As in `nearest_loan_first`.
-  template <class Entry, class Visit>
+  template <class Entry, class Visit, class VisitOther>
   void for_each(ledger<N>& l, std::span<Entry> entries, std::span<const quota_id> roots,
-                const detail::borrowing_heads<N, standing>& others, Visit visit) {
+                const detail::borrowing_heads<N, standing>& others, Visit visit, VisitOther visit_other) {
     for (std::size_t i = 0; i < entries.size(); ++i) {
       node& x = nodes_[entries[i].quota.index()];
       x.entry = i;
@@ -139,7 +139,7 @@ class lowest_share_first {
         const std::size_t winner = nodes_[root.index()].waiting > 0 ? nodes_[root.index()].best : none;
         if (winner == none ||
             (other != nullptr && !before(entries[winner], key_at(l, root), *other, other->standing))) {
-          visit(*other);
+          visit_other(*other);
         } else {
           const quota_id x = entries[winner].quota;
           visit(winner);

@@ -9,6 +9,7 @@
 #include <allot/quota/ledger.hpp>
 #include <allot/scheduler/placement.hpp>
 #include <allot/scheduler/session.hpp>
+#include <allot/systems/kueue/detail/borrowing_heads.hpp>
 #include <allot/systems/kueue/detail/flavor_assignment.hpp>
 #include <allot/systems/kueue/detail/reclaim_candidates.hpp>
 
@@ -38,17 +39,11 @@ enum class entry_outcome : std::uint8_t {
   admitted,
 };
 
-/// The head of one quota in one cycle.
+/// What a cycle finds of a head.
 template <class Session>
-struct cycle_entry {
+struct cycle_entry : cycle_head {
   static constexpr std::size_t n = Session::n;
 
-  quota_id quota;
-  quota_id root;
-  job_id job;
-  std::int64_t priority = 0;
-  instant submitted = 0;
-  std::uint64_t order = 0;
   flavor_assignment<n> chosen{};
   vector<victim<n>> victims{};
   entry_outcome outcome = entry_outcome::no_fit;

@@ -14,7 +14,6 @@
 #include <allot/systems/kueue/detail/reclaim_candidates.hpp>
 
 #include <algorithm>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -73,7 +72,6 @@ class one_head_cycle {
     }
     is_aside_.assign(tree.slots(), false);
     entering_.clear();
-    all_are_new_ = true;
     is_dirty_.assign(tree.slots(), false);
     dirty_.clear();
     waits_for_others_.clear();
@@ -85,9 +83,6 @@ class one_head_cycle {
   /// terminate, or if a head stopped waiting for victims or waits for them with other flavors, which each
   /// quota may do once.
   void run(Session& session) {
-    if (std::exchange(all_are_new_, false)) {
-      for (const quota_id x : session.tree().top_down()) renew(session, x, false);
-    }
     entered_.clear();
     run_cycles(session);
     erase_if(entered_, [&](quota_id x) { return !borrowing_.contains(x); });
@@ -112,9 +107,8 @@ class one_head_cycle {
   }
   /// Continues from that; see `resumable_cycle`.
   [[nodiscard]] bool resume(Session& session, const cycle_memory& m, std::span<const quota_id> ids) {
-    session.queues().take_touched([](quota_id) {});
-    all_are_new_ = true;
     memory_.resume(session, m);
+    session.queues().take_touched([&](quota_id x) { renew(session, x, false); });
     for (const quota_id x : m.revisited) {
       if (const quota_id now = quota_now(ids, x)) wait_for_others(root_of_[now.index()]);
     }
@@ -204,9 +198,8 @@ class one_head_cycle {
     if (!is_least) return false;
     const quota_id root = root_of_[x.index()];
     const ledger<n>& l = session.books().allocated();
-    borrowing_.enter(
-        l, {x, root, *first, r.facts.priority, r.facts.submitted, r.facts.order, request,
-            nominations_.level_of(root), order_.standing_of(l, x, request), r.request_class.index()});
+    borrowing_.enter(l, {head_of(session, x, *first), request, nominations_.level_of(root),
+                         order_.standing_of(l, x, request), r.request_class.index()});
     entered_.push_back(x);
     entering_.push_back(x);
     return true;
@@ -245,17 +238,13 @@ class one_head_cycle {
     if (any_borrow) take_beside_victims(session);
     const std::span<entry> entries{entries_.data(), count_};
     processed_.clear();
-    order_.for_each(l, entries, cycle_roots_, borrowing_, [&](const auto& next) {
-      std::size_t i = 0;
-      if constexpr (std::same_as<decltype(next), const std::size_t&>) {
-        i = next;
-      } else {
-        if (count_of_late_ == late_.size()) late_.emplace_back();
-        take(session, late_[count_of_late_], next);
-        i = count_ + count_of_late_++;
-      }
+    const auto decide_on = [&](std::size_t i) {
       process(session, entry_at(i));
       processed_.push_back(i);
+    };
+    order_.for_each(l, entries, cycle_roots_, borrowing_, decide_on, [&](const auto& next) {
+      take(session, next, late_, count_of_late_);
+      decide_on(count_ + count_of_late_ - 1);
     });
     nominations_.end(session);
     after_->rollback(after_before);
@@ -295,7 +284,7 @@ class one_head_cycle {
       const bool is_other = session.queues().waiting(x) == 0 || borrowing_.contains(x);
       const job_id id = is_other ? job_id::none() : memory_.head_of(session, x);
       if (id) {
-        add_entry(session, x, root, id);
+        add_entry(head_of(session, x, id), entries_, count_);
         ++i;
       } else {
         is_judged_[x.index()] = false;
@@ -304,7 +293,8 @@ class one_head_cycle {
       }
     }
   }
-  /// Heads without a place are judged, for in their turn something is kept free for them.
+  /// Heads without a place are judged, for in their turn something is kept free for them. A look at every
+  /// head of a class that has none.
   void judge_unplaceable(Session& session) {
     const ledger<n>& l = session.books().allocated();
     if (detail::all_of(cycle_roots_.begin(), cycle_roots_.end(),
@@ -317,7 +307,7 @@ class one_head_cycle {
                                       if (!is_in_cycle(h.root) || !l.fits(x, h.request)) return;
                                       if (is_aside_[x.index()]) session.take_up(x, true);
                                       is_aside_[x.index()] = false;
-                                      add_entry(session, x, h.root, h.job);
+                                      add_entry(h, entries_, count_);
                                       borrowing_.leave(l.tree(), x);
                                       judge_from_now_on(x);
                                     });
@@ -325,9 +315,13 @@ class one_head_cycle {
   [[nodiscard]] bool is_in_cycle(quota_id root) const {
     return std::binary_search(cycle_roots_.begin(), cycle_roots_.end(), root);
   }
-  void add_entry(Session& session, quota_id x, quota_id root, job_id id) {
-    if (count_ == entries_.size()) entries_.emplace_back();
-    start(session, entries_[count_++], x, root, id);
+  /// One more entry; all keep their memory from cycle to cycle.
+  entry& add_entry(const cycle_head& h, vector<entry>& all, std::size_t& count) {
+    if (count == all.size()) all.emplace_back();
+    entry& e = all[count++];
+    static_cast<cycle_head&>(e) = h;
+    e.outcome = entry_outcome::no_fit;
+    return e;
   }
   /// What is freed for one may make room for another in its turn, if it fits now: then all those are entries.
   void take_beside_victims(Session& session) {
@@ -337,14 +331,13 @@ class one_head_cycle {
     }
     for (const quota_id root : cycle_roots_) {
       while (const auto* h = borrowing_.first_that_fits(session.books().allocated(), root)) {
-        if (count_ == entries_.size()) entries_.emplace_back();
-        take(session, entries_[count_++], *h);
+        take(session, *h, entries_, count_);
       }
     }
   }
   /// The entry of a head that only borrows, and fits.
-  void take(Session& session, entry& e, const auto& h) {
-    start(session, e, h.quota, h.root, h.job);
+  void take(Session& session, const auto& h, vector<entry>& all, std::size_t& count) {
+    entry& e = add_entry(h, all, count);
     e.chosen = {};
     e.chosen.mode = fit_mode::fit;
     e.chosen.request = h.request;
@@ -355,15 +348,9 @@ class one_head_cycle {
     borrowing_.leave(session.tree(), h.quota);
   }
   [[nodiscard]] entry& entry_at(std::size_t i) { return i < count_ ? entries_[i] : late_[i - count_]; }
-  void start(Session& session, entry& e, quota_id x, quota_id root, job_id id) {
+  [[nodiscard]] cycle_head head_of(const Session& session, quota_id x, job_id id) const {
     const auto& facts = session.jobs().at(id).facts;
-    e.quota = x;
-    e.root = root;
-    e.job = id;
-    e.priority = facts.priority;
-    e.submitted = facts.submitted;
-    e.order = facts.order;
-    e.outcome = entry_outcome::no_fit;
+    return {x, root_of_[x.index()], id, facts.priority, facts.submitted, facts.order};
   }
 
   void process(Session& session, entry& e) {
@@ -521,8 +508,6 @@ class one_head_cycle {
   vector<quota_id> entering_;
   /// By quota: whether its jobs are set aside, so that no release makes the cycle look at them.
   vector<bool> is_aside_;
-  /// No quota has been looked at yet.
-  bool all_are_new_ = true;
   /// Roots of trees in which something has changed.
   vector<quota_id> dirty_;
   vector<bool> is_dirty_;
