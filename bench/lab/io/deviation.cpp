@@ -7,14 +7,9 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-namespace {
-
-/// The bound that Student's t stays within, on either side, in 95 of 100 samples. Precondition: degrees > 0.
-[[nodiscard]] double student_t_95(double degrees) {
+double student_t_95(double degrees) {
   return boost::math::quantile(boost::math::students_t{degrees}, 0.975);
 }
-
-}  // namespace
 
 std::optional<figure_difference> difference_of(std::span<const seeded_value> from,
                                                std::span<const seeded_value> to) {

@@ -67,6 +67,9 @@ struct figure_difference {
   }
 };
 
+/// The bound that Student's t stays within, on either side, in 95 of 100 samples. Precondition: degrees > 0.
+[[nodiscard]] double student_t_95(double degrees);
+
 /// A value and the seed of its run.
 using seeded_value = std::pair<std::uint64_t, double>;
 
