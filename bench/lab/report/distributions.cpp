@@ -23,7 +23,7 @@ std::array<distribution, 5> distributions_of(const replay_result& r) {
       {{"queue_s"}, {"wait_s"}, {"jct_s"}, {"slowdown"}, {"finish_time_fairness", 6}}};
   auto& [queue, wait, jct, slowdown, fairness] = all;
   for (const replayed_job& j : r.jobs) {
-    if (j.submit < r.window.begin || j.submit >= r.window.end) continue;
+    if (!r.window.contains(j.submit)) continue;
     if (j.start) queue.values.push_back(*j.start - j.submit);
     if (j.outcome != sim::job_outcome::completed) continue;
     const instant took = *j.end - j.submit;

@@ -94,7 +94,7 @@ class metrics final : public sim::observer<N> {
         note_victim(sim, e.job, e.how, 1);
         lost_.resize(e.job, sim.now(), lost_.pods(e.job) - 1);
         usage_changed_ = given_back_ = true;
-        totals_.pods_given_up += is_in_window(sim.now()) ? 1U : 0U;
+        totals_.pods_given_up += settings_.window.contains(sim.now()) ? 1U : 0U;
         return;
       case sim::job_event_kind::evicted:
         return evicted(sim, e.job, e.how);
@@ -281,7 +281,7 @@ class metrics final : public sim::observer<N> {
   void evicted(const sim::simulator<N>& sim, sim::job_index j, const sim::interruption& how) {
     using cause = sim::interruption::cause;
     const bool comes_back = sim.history(j).outcome == sim::job_outcome::waiting;
-    if (is_in_window(sim.now())) {
+    if (settings_.window.contains(sim.now())) {
       if (how.why == cause::decided) ++totals_.preemptions_by[static_cast<std::size_t>(how.how)];
       if (how.why == cause::node_down) ++hardships_[j].node_failures;
       const bool is_preempted = how.why == cause::decided || how.why == cause::told_before;
@@ -347,9 +347,6 @@ class metrics final : public sim::observer<N> {
     hardships[j].lost += lost.in_window * size / pods;
     all.lost_of_allocated += lost.since_begin * size / pods;
   }
-  [[nodiscard]] bool is_in_window(instant at) const noexcept {
-    return settings_.window.begin <= at && at < settings_.window.end;
-  }
   /// This many pods of a job are evicted.
   void note_victim(const sim::simulator<N>& sim, sim::job_index j, const sim::interruption& how,
                    std::uint32_t pods) {
@@ -358,7 +355,7 @@ class metrics final : public sim::observer<N> {
     const std::int64_t asked = to.outcome == sim::job_outcome::running
                                    ? gpus(sim, *how.beneficiary) / sim.jobs()[*how.beneficiary].pods()
                                    : sum(sim.scheduler().request(to.id));
-    if (is_in_window(sim.now()))
+    if (settings_.window.contains(sim.now()))
       over_preemption_.note(*how.beneficiary, gpus(sim, j) / sim.jobs()[j].pods() * pods, asked);
     const bool is_reclaim = how.how == relation::borrower || how.how == relation::borrower_while_borrowing;
     if (!is_reclaim) return;

@@ -20,6 +20,8 @@ struct time_window {
   instant begin = std::numeric_limits<instant>::min();
   /// Exclusive.
   instant end = std::numeric_limits<instant>::max();
+
+  [[nodiscard]] constexpr bool contains(instant at) const noexcept { return begin <= at && at < end; }
 };
 
 /// Integrates a quantity that changes in steps, such as the GPUs in use, over time: exact, in the unit of the

@@ -66,8 +66,7 @@ class job_statistics {
       rows_[j].size = static_cast<std::uint8_t>(size_bucket(gpus(sim, j)));
       const sim::job_history& h = sim.history(j);
       for_each_group(all, job, rows_[j].size, [&](job_figures& f) { count(h, f); });
-      if (job.submit < from_.window.begin || job.submit >= from_.window.end) continue;
-      measure(sim, j, all);
+      if (from_.window.contains(job.submit)) measure(sim, j, all);
     }
     for (const auto& [j, befell] : from_.hardships) {
       for_each_group(all, sim.jobs()[j], rows_[j].size, [&, &befell = befell](job_figures& f) {

@@ -108,7 +108,7 @@ class reclaim_times {
   }
   void meet(state& s, instant now) {
     s.violated += violation(s.since, now);
-    if (s.since >= window_.begin && s.since < window_.end) s.latencies.push_back(now - s.since);
+    if (window_.contains(s.since)) s.latencies.push_back(now - s.since);
     s.since = never;
   }
 
