@@ -213,7 +213,7 @@ class mapped_import {
         return bad_input_status;
       }
       if (o == table::outcome::bad_row) {
-        if (!leave_out(rows_, file_, log_)) return bad_input_status;
+        if (!leave_out(rows_, rows_.problems(), file_, log_)) return bad_input_status;
         continue;
       }
       imported_job job;
@@ -222,12 +222,7 @@ class mapped_import {
       job.id = own_id;
       read(job);
       if (!problems_.empty()) {
-        if (rows_.is_cut_off()) {
-          report_failure(problems_, file_, log_);
-          log_.fail({}, "the file ends in the middle of this row (is it truncated?)");
-          return bad_input_status;
-        }
-        log_.reject(problems_);
+        if (!leave_out(rows_, problems_, file_, log_)) return bad_input_status;
         problems_.clear();
         continue;
       }

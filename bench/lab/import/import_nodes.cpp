@@ -81,12 +81,7 @@ class nodes_import {
       if (o == table::outcome::row) write_node(json);
       problems_.append(rows_.problems().begin(), rows_.problems().end());
       if (problems_.empty()) continue;
-      if (rows_.is_cut_off()) {
-        report_failure(problems_, file_, log_);
-        log_.fail({}, "the file ends in the middle of this row (is it truncated?)");
-        return bad_input_status;
-      }
-      log_.reject(problems_);
+      if (!leave_out(rows_, problems_, file_, log_)) return bad_input_status;
       problems_.clear();
     }
     json.end_array().end_object().end_object();

@@ -97,7 +97,7 @@ int import_pods(packed_input& file, import_log& log, const import_options& optio
       return bad_input_status;
     }
     if (o == table::outcome::bad_row) {
-      if (!leave_out(rows, file, log)) return bad_input_status;
+      if (!leave_out(rows, rows.problems(), file, log)) return bad_input_status;
       continue;
     }
     const openb_pod pod = read_openb_row(rows);
@@ -112,7 +112,7 @@ int import_pods(packed_input& file, import_log& log, const import_options& optio
       rows.report(column::scheduled_time, "expected a time that is not after the deletion");
     }
     if (!rows.problems().empty()) {
-      if (!leave_out(rows, file, log)) return bad_input_status;
+      if (!leave_out(rows, rows.problems(), file, log)) return bad_input_status;
       continue;
     }
     if (has_times && !is_scheduled) {

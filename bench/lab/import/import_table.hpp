@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,14 +36,15 @@ template <class Column>
   return row.required_milli(column, "a number of seconds", 0, most_imported_units).value_or(0);
 }
 
-/// Leaves out the row because of its problems. If the text breaks off in this row, reports that and returns
+/// Leaves out the row because of these problems. If the text breaks off in this row, reports that and returns
 /// false, since more is probably missing.
-[[nodiscard]] inline bool leave_out(const csv_table_base& row, const packed_input& file, import_log& log) {
+[[nodiscard]] inline bool leave_out(const csv_table_base& row, std::span<const text_problem> problems,
+                                    const packed_input& file, import_log& log) {
   if (!row.is_cut_off()) {
-    log.reject(row.problems());
+    log.reject(problems);
     return true;
   }
-  report_failure(row.problems(), file, log);
+  report_failure(problems, file, log);
   log.fail({}, "the file ends in the middle of this row (is it truncated?)");
   return false;
 }
@@ -98,7 +100,7 @@ int import_table(packed_input& file, import_log& log, const import_options& opti
       return bad_input_status;
     }
     if (o == table::outcome::bad_row) {
-      if (!leave_out(rows, file, log)) return bad_input_status;
+      if (!leave_out(rows, rows.problems(), file, log)) return bad_input_status;
       continue;
     }
     if constexpr (requires { format.skips(rows); }) {
@@ -110,7 +112,7 @@ int import_table(packed_input& file, import_log& log, const import_options& opti
     if (tenant_at) job.tenant = rows.field(*tenant_at);
     format.read(rows, job);
     if (!rows.problems().empty()) {
-      if (!leave_out(rows, file, log)) return bad_input_status;
+      if (!leave_out(rows, rows.problems(), file, log)) return bad_input_status;
       continue;
     }
     if (options.gpu_only && job.gpus == 0) {
