@@ -167,10 +167,7 @@ std::string trace_spool::add(const imported_job& job, std::span<const std::strin
     std::fwrite(&head, sizeof head, 1, file_);
     std::fwrite(row_.data(), 1, row_.size(), file_);
   }
-  times_.first_submit = rows_ == 0 ? job.submit : std::min(times_.first_submit, job.submit);
-  times_.last_submit = rows_ == 0 ? job.submit : std::max(times_.last_submit, job.submit);
-  times_.longest = std::max(times_.longest, job.duration);
-  ++rows_;
+  times_.add(job.submit, job.duration);
   return {};
 }
 
@@ -195,7 +192,7 @@ std::string trace_spool::write(instant origin, const import_options& options) {
   output_target out;
   if (std::string problem = out.open(options.out, options.force); !problem.empty()) return problem;
   out.text() += header();
-  for (std::size_t i = 0; i < rows_; ++i) {
+  for (std::size_t i = 0; i < times_.rows; ++i) {
     spooled head;
     if (std::fread(&head, sizeof head, 1, file_) != 1) return last_error("can't read a temporary file");
     row_.resize(std::size_t{head.id_size} + head.rest_size);

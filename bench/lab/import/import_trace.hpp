@@ -98,7 +98,6 @@ class trace_spool {
   std::string row_;
   name_table ids_;
   vector<std::size_t> lines_;
-  std::size_t rows_ = 0;
   /// By job: a hash of what all of its pod sets must agree in; none without sets.
   vector<std::optional<std::size_t>> agreed_;
   /// The sets, each as the number of its job and its name.

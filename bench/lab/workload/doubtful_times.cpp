@@ -9,15 +9,16 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
+void trace_times::add(instant submit, instant duration) {
+  first_submit = rows == 0 ? submit : std::min(first_submit, submit);
+  last_submit = rows == 0 ? submit : std::max(last_submit, submit);
+  longest = std::max(longest, duration);
+  ++rows;
+}
+
 trace_times times_of(const trace& t) {
   trace_times times;
-  if (t.jobs.empty()) return times;
-  times.first_submit = times.last_submit = t.jobs.front().submit;
-  for (const trace_job& j : t.jobs) {
-    times.first_submit = std::min(times.first_submit, j.submit);
-    times.last_submit = std::max(times.last_submit, j.submit);
-    times.longest = std::max(times.longest, j.duration);
-  }
+  for (const trace_job& j : t.jobs) times.add(j.submit, j.duration);
   return times;
 }
 

@@ -4,6 +4,7 @@
 #include <allot/core/time.hpp>
 #include <allot/lab/trace.hpp>
 
+#include <cstddef>
 #include <string>
 
 namespace allot {
@@ -12,9 +13,12 @@ namespace lab {
 
 /// When jobs are submitted, and how long the longest of them runs.
 struct trace_times {
+  std::size_t rows = 0;
   instant first_submit = 0;
   instant last_submit = 0;
   instant longest = 0;
+
+  void add(instant submit, instant duration);
 };
 [[nodiscard]] trace_times times_of(const trace& t);
 
