@@ -60,10 +60,18 @@ struct figure_difference {
   /// or of Welch's without pairs. Nothing if the deviation is unknown.
   std::optional<double> half_width{};
 
+  /// The ends of that interval.
+  [[nodiscard]] std::optional<double> low_95() const noexcept { return from_mean(-1); }
+  [[nodiscard]] std::optional<double> high_95() const noexcept { return from_mean(1); }
   /// Whether it is no larger than its deviation, so that another seed might show the opposite. False with
   /// only one run on each side, since the deviation is then unknown.
   [[nodiscard]] bool is_within_deviation() const noexcept {
     return deviation && mean != 0 && std::abs(mean) <= *deviation;
+  }
+
+ private:
+  [[nodiscard]] std::optional<double> from_mean(int sign) const noexcept {
+    return half_width ? std::optional{mean + sign * *half_width} : std::nullopt;
   }
 };
 

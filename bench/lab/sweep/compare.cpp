@@ -172,8 +172,8 @@ std::string shown_summary(const mean_and_deviation& s, figure_kind kind) {
 /// "-52.1 to -43.0 %": the 95 % confidence interval of a difference, relative to the mean of the first side.
 std::string shown_interval(const figure_difference& d, double first, figure_kind kind) {
   if (!d.half_width || (d.mean == 0 && *d.half_width == 0)) return "";
-  const double low = d.mean - *d.half_width;
-  const double high = d.mean + *d.half_width;
+  const double low = *d.low_95();
+  const double high = *d.high_95();
   const bool is_share = kind == figure_kind::rate || kind == figure_kind::index;
   if (is_share || first <= 0 || first + low < 0) {
     return shown_difference(low, kind) + " to " + shown_difference(high, kind);
@@ -298,11 +298,6 @@ std::string as_text(const vector<vector<std::string>>& rows, std::size_t width) 
 /// All figures, one per row: exact, for programs.
 std::string as_csv(const vector<run_group>& groups, const vector<std::string>& figures) {
   std::string text = "figure";
-  // What later versions added is behind the columns of all sides.
-  const auto for_each_bound = [&](std::size_t g, auto visit) {
-    visit(g, " difference low 95", -1);
-    visit(g, " difference high 95", 1);
-  };
   const auto field = [&](std::string_view s) {
     text += ',';
     append_csv_field(text, s);
@@ -317,8 +312,10 @@ std::string as_csv(const vector<run_group>& groups, const vector<std::string>& f
     field(label + " difference sd");
     field(label + " within deviation");
   }
+  // What later versions added is behind the columns of all sides.
   for (std::size_t g = 1; g < groups.size(); ++g) {
-    for_each_bound(g, [&](std::size_t side, const char* what, int) { field(groups[side].label + what); });
+    field(groups[g].label + " difference low 95");
+    field(groups[g].label + " difference high 95");
   }
   text += '\n';
   // Each is compared with the first of its set.
@@ -327,11 +324,9 @@ std::string as_csv(const vector<run_group>& groups, const vector<std::string>& f
     for (const run_group* side : set.sides)
       first_of[static_cast<std::size_t>(side - groups.data())] = set.sides.front();
   }
-  const auto base_of = [&](std::size_t g, const std::string& name) {
-    return first_of[g] == &groups[g] ? vector<seeded_value>{} : values_of(*first_of[g], name);
-  };
   for (const std::string& name : figures) {
     append_csv_field(text, name);
+    vector<std::optional<double>> bounds;
     for (std::size_t g = 0; g < groups.size(); ++g) {
       const auto values = values_of(groups[g], name);
       const mean_and_deviation s = summary_of(values);
@@ -339,17 +334,15 @@ std::string as_csv(const vector<run_group>& groups, const vector<std::string>& f
       field(s.count == 0 ? "" : plain_number(s.mean));
       field(s.deviation ? plain_number(*s.deviation) : "");
       if (g == 0) continue;
-      const auto d = difference_of(base_of(g, name), values);
+      const auto base = first_of[g] == &groups[g] ? vector<seeded_value>{} : values_of(*first_of[g], name);
+      const auto d = difference_of(base, values);
       field(d ? plain_number(d->mean) : "");
       field(d && d->deviation ? plain_number(*d->deviation) : "");
       field(!d || !d->deviation ? "" : d->is_within_deviation() ? "true" : "false");
+      bounds.push_back(d ? d->low_95() : std::nullopt);
+      bounds.push_back(d ? d->high_95() : std::nullopt);
     }
-    for (std::size_t g = 1; g < groups.size(); ++g) {
-      const auto d = difference_of(base_of(g, name), values_of(groups[g], name));
-      for_each_bound(g, [&](std::size_t, const char*, int sign) {
-        field(d && d->half_width ? plain_number(d->mean + sign * *d->half_width) : "");
-      });
-    }
+    for (const auto& bound : bounds) field(bound ? plain_number(*bound) : "");
     text += '\n';
   }
   return text;

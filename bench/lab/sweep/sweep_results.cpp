@@ -297,8 +297,8 @@ std::string table_csv(const sweep_record& sweep) {
       const auto& d = cell.difference;
       append_field(text, d ? plain_number(d->mean) : "");
       append_field(text, d && d->deviation ? plain_number(*d->deviation) : "");
-      for (const int sign : {-1, 1}) {
-        append_field(intervals, d && d->half_width ? plain_number(d->mean + sign * *d->half_width) : "");
+      for (const auto& bound : {d ? d->low_95() : std::nullopt, d ? d->high_95() : std::nullopt}) {
+        append_field(intervals, bound ? plain_number(*bound) : "");
       }
     }
     text += intervals;
@@ -338,11 +338,8 @@ std::string table_json(const sweep_record& sweep) {
         number("difference_sd", d->deviation);
         json.key("within_deviation");
         d->deviation ? json.value(d->is_within_deviation()) : json.null();
-        const auto bound = [&d](int sign) {
-          return d->half_width ? std::optional{d->mean + sign * *d->half_width} : std::nullopt;
-        };
-        number("difference_low_95", bound(-1));
-        number("difference_high_95", bound(1));
+        number("difference_low_95", d->low_95());
+        number("difference_high_95", d->high_95());
       }
       json.end_object();
     }
