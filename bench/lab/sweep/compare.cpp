@@ -565,11 +565,11 @@ std::string compared(const vector<run_group>& groups, const compare_options& opt
   // Many configurations are rows: there are fewer figures to look at first.
   const bool has_several = sets.size() > 1;
   std::string text = has_several ? configurations_of(groups, sets) : std::string{};
+  const vector<shown_figure> figures =
+      has_several ? figures_of_configurations(groups, options) : figures_to_show(groups, options);
   for (const side_set& set : sets) {
     const other_jobs others = other_jobs_of(set.sides);
-    const figure_table table =
-        has_several ? table_of_configurations(set, figures_of_configurations(groups, options), others)
-                    : table_of(set, figures_to_show(groups, options), others);
+    const figure_table table = (has_several ? table_of_configurations : table_of)(set, figures, others);
     if (has_several)
       text += is_markdown ? "\n**" + markdown_text(set.name) + "**\n\n" : '\n' + printable(set.name) + '\n';
     if (is_markdown) {
