@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/vector.hpp>
+#include <allot/lab/text_table.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -11,12 +12,6 @@
 namespace allot {
 inline namespace v0 {
 namespace lab {
-
-/// In UTF-8 characters.
-[[nodiscard]] inline std::size_t characters_in(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
-}
 
 /// The text in lines of at most `width` characters, broken at spaces, and where a word is longer than a line
 /// after its commas. Those after the first have `hanging` characters less.

@@ -5,6 +5,7 @@
 #include "lab/report/result_files.hpp"
 
 #include <allot/core/vector.hpp>
+#include <allot/lab/text_table.hpp>
 #include <allot/lab/trace.hpp>
 
 #include <algorithm>
@@ -50,9 +51,7 @@ void append_point(std::string& svg, std::int64_t x, std::int64_t y) {
 
 /// The approximate width of text in the usual font of 12 units; no browser is involved.
 [[nodiscard]] std::int64_t width_of(std::string_view text) {
-  std::int64_t characters = 0;
-  for (const char c : text) characters += (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
-  return characters * 7;
+  return static_cast<std::int64_t>(characters_in(text)) * 7;
 }
 /// A text of at most that width, or its beginning.
 [[nodiscard]] std::string fitted(std::string_view text, std::int64_t width) {

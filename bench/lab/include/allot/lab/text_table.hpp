@@ -14,6 +14,12 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
+/// In UTF-8 characters.
+[[nodiscard]] inline std::size_t characters_in(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
 /// A table for a terminal: the first column is left-aligned, the others, which are figures, right-aligned.
 class text_table {
  public:
@@ -32,7 +38,7 @@ class text_table {
     const vector<std::string>& head = rows_.front();
     vector<std::size_t> widths(head.size());
     for (const auto& row : rows_) {
-      for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], width_of(row[c]));
+      for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], characters_in(row[c]));
     }
     std::string all;
     std::size_t begin = 1;
@@ -58,17 +64,12 @@ class text_table {
   static void append_line(std::string& all, const vector<std::string>& row, const vector<std::size_t>& widths,
                           std::size_t begin, std::size_t end) {
     std::string line = "  " + row.front();
-    line.append(widths.front() - width_of(row.front()), ' ');
+    line.append(widths.front() - characters_in(row.front()), ' ');
     for (std::size_t c = begin; c < std::min(end, row.size()); ++c) {
-      line.append(2 + widths[c] - width_of(row[c]), ' ').append(row[c]);
+      line.append(2 + widths[c] - characters_in(row[c]), ' ').append(row[c]);
     }
     line.erase(line.find_last_not_of(' ') + 1);
     all.append(line).append("\n");
-  }
-  /// In UTF-8 characters.
-  [[nodiscard]] static std::size_t width_of(const std::string& cell) {
-    return static_cast<std::size_t>(std::count_if(
-        cell.begin(), cell.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
   }
 
   vector<vector<std::string>> rows_;
