@@ -58,8 +58,7 @@ class job_progress {
     pass(now);
     if (interval_ == unpaced) {
       interval_ = checkpoint ? *checkpoint * of_ : never;
-      const instant saved = interval_ > 0 ? done_ / interval_ * interval_ : kept_;
-      saved_at_ = held_ - (done_ - saved);
+      saved_at_ = held_ - (interval_ > 0 ? done_ % interval_ : done_ - kept_);
     }
     speed_ = std::max<speed>(1, s);
   }
@@ -84,16 +83,15 @@ class job_progress {
   constexpr instant cut_short(instant now, const std::optional<instant>& checkpoint) {
     ALLOT_ASSERT(pods_ > 0, "it does not run");
     pass(now);
-    const bool saves_all = checkpoint && *checkpoint <= 0;
-    if (saves_all) kept_ = done_;
-    if (checkpoint && !saves_all) {
-      const instant interval = *checkpoint * of_;
-      kept_ = std::max(kept_, done_ / interval * interval);
+    if (checkpoint && *checkpoint <= 0) {
+      kept_ = done_;
+      saved_at_ = held_;
+    } else {
+      if (checkpoint) kept_ = std::max(kept_, done_ - done_ % (*checkpoint * of_));
+      part_ = 0;
     }
-    if (!saves_all) part_ = 0;
     // At the nominal speed time and work are the same.
-    const instant unsaved = interval_ == unpaced ? done_ - kept_ : held_ - saved_at_;
-    const instant lost = saves_all ? 0 : unsaved;
+    const instant lost = interval_ == unpaced ? done_ - kept_ : held_ - saved_at_;
     done_ = kept_;
     lost_ += lost;
     pods_ = 0;
