@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSL-1.0
-# Makes a page of the reference of a README: doxygen's filter for it. Sections are PAGE-name, so that other pages can
-# refer to them. Of its links those to sections of READMEs that are pages stay; one to
-# a source is its text alone, and a diagram, which needs a script of its own, is left out.
+# Doxygen's filter for READMEs that are pages of the reference. Sections are called PAGE-name, so that other pages can
+# refer to them. Links to such READMEs stay links; a link to a source becomes its text, and a diagram, which needs a
+# script of its own, is left out.
 BEGIN {
   page_of["bench/lab/README.md"] = "program"
   page_of["governor/README.md"] = "host_governor"
   page_of["kueue/README.md"] = "host_kueue"
   page_of["slurm/README.md"] = "host_slurm"
   page_of["packaging/python/README.md"] = "python"
+  page_of["tests/README.md"] = "laws"
 }
 FNR == 1 { page = page_for(FILENAME) }
 function page_for(file, known) {
@@ -47,7 +48,9 @@ NR == 1 { print $0 " {#" page "}"; next }
     rest = substr(rest, RSTART + RLENGTH)
   }
   line = line rest
-  # Doxygen takes a name after # for one of C++.
-  gsub(/#[A-Z]/, "\\&#35;&", line); gsub(/&#35;#/, "\\&#35;", line)
+  # Doxygen takes a ' in a code span for its end, unless the span has two backticks.
+  count = split(line, part, "`")
+  line = part[1]
+  for (i = 2; i <= count; ++i) line = line (part[i - i % 2] ~ /'/ ? "``" : "`") part[i]
   print line
 }

@@ -38,6 +38,7 @@ expect "the reference" 0 '/build/docs/html/index\.html$'
 for chapter in program hosts host_slurm host_kueue host_governor python; do
   [ -s "build/docs/html/$chapter.html" ] || { echo "no chapter $chapter" && exit 1; }
 done
+grep -q '&amp;#35;\|<code>,</code>' build/docs/html/*.html && { echo "a README is not shown as written" && exit 1; }
 # The search knows them and their sections, and needs no server.
 grep -qs 'program\.html' build/docs/html/search/pages_*.js || { echo "the search does not know the program" && exit 1; }
 grep -qsF '"A replay",["../program.html#program-a-replay"' build/docs/html/search/sections.js ||
