@@ -122,18 +122,15 @@ check_budget() { # HEADER LINES
 # The headings of all pages, as doxygen's index has names: a script that sets searchData.
 sections_of() {
   echo 'var searchData = ['
-  grep -HA1 -E '<h[1-6]><a class="anchor" id="' "$1"/[a-z]*.html | awk '
-    match($0, /[^\/]*\.html:.*id="[^"]*"/) {
-      page = $0; sub(/\.html:.*/, ".html", page); sub(/.*\//, "", page)
-      id = $0; sub(/.*id="/, "", id); sub(/".*/, "", id)
-      next
-    }
-    /<\/h[1-6]>/ && id != "" {
-      sub(/^[^-]*-/, ""); sub(/^.*\.html-/, ""); sub(/ *<\/h[1-6]>.*/, ""); gsub(/<[^>]*>/, ""); gsub(/["\\]/, "\\\\&")
-      chapter = page; sub(/\.html$/, "", chapter)
+  awk '
+    FNR == 1 { page = FILENAME; sub(/.*\//, "", page); chapter = page; sub(/\.html$/, "", chapter) }
+    id != "" && sub(/ *<\/h[1-6]>.*/, "") {
+      gsub(/<[^>]*>/, ""); gsub(/["\\]/, "\\\\&")
       printf "[\"%s\",[\"%s\",[\"../%s#%s\",1,\"%s\"]]],\n", id, $0, page, id, chapter
-      id = ""
-    }'
+    }
+    { id = "" }
+    /<h[1-6]><a class="anchor" id="/ { id = $0; sub(/.*id="/, "", id); sub(/".*/, "", id) }
+  ' "$1"/[a-z]*.html
   echo ']'
 }
 

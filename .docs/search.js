@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSL-1.0
    The search of the reference, in place of doxygen's, whose results are a page in a frame: browsers keep a page that is
    a file from speaking to its frames. This one reads the same index (all_0.js and so on) as scripts, and the headings
-   of all pages (sections.js, which ./dev docs makes). The names of the
-   functions are those that doxygen's pages call. */
+   of all pages (sections.js, which ./dev docs makes). Its functions have the names that doxygen's pages call. */
 'use strict';
 class SearchBox {
   constructor(name, path) {
@@ -22,13 +21,14 @@ class SearchBox {
       });
       found.push(...window.searchData);
     }
-    const plain = document.createElement('textarea');
+    const decoder = document.createElement('textarea');
+    const plain = html => {
+      decoder.innerHTML = html;
+      return decoder.value;
+    };
     for (const [, [name, ...places]] of found) {
-      plain.innerHTML = name;
-      for (const [url, , scope] of places) {
-        this.entries.push({name: plain.value, scope: (scope || '').replace(/&#160;/g, ' ').replace(/&lt;/g, '<').replace(/&gt;/g, '>'),
-          url: url.replace(/^\.\.\//, '')});
-      }
+      for (const [url, , scope] of places)
+        this.entries.push({name: plain(name), scope: plain(scope || ''), url: url.replace(/^\.\.\//, '')});
     }
   }
   async OnSearchFieldChange(event) {
@@ -52,7 +52,7 @@ class SearchBox {
       link.append(e.name, ' ', scope);
       return link;
     }));
-    if (wanted && !hits.length) results.append('nothing is called so');
+    if (wanted && !hits.length) results.append('nothing found');
     results.style.display = wanted ? 'block' : 'none';
     const box = field.getBoundingClientRect();
     results.style.top = box.bottom + scrollY + 4 + 'px';
