@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <exception>
 #include <map>
+#include <set>
+#include <utility>
 
 namespace allot_governor {
 
@@ -40,17 +42,7 @@ void add_up(history::step& to, const history::step& more) {
   to.outside += more.outside;
   to.waiting += more.waiting;
   to.evictions += more.evictions;
-  to.used.insert(to.used.end(), more.used.begin(), more.used.end());
-  std::sort(to.used.begin(), to.used.end());
-  std::size_t last = 0;
-  for (std::size_t i = 1; i < to.used.size(); ++i) {
-    if (to.used[i].first == to.used[last].first) {
-      to.used[last].second += to.used[i].second;
-    } else {
-      to.used[++last] = to.used[i];
-    }
-  }
-  if (!to.used.empty()) to.used.resize(last + 1);
+  for (const auto& [quota, used] : more.used) to.used[quota] += used;
 }
 
 }  // namespace
@@ -92,9 +84,8 @@ void history::add(const snapshot& s) {
   }
   const std::vector<std::int64_t> used = own_use(s);
   for (std::size_t x = 0; x < used.size(); ++x) {
-    if (used[x] > 0) now.used.emplace_back(index_of(s.quotas[x].name), used[x]);
+    if (used[x] > 0) now.used[index_of(s.quotas[x].name)] += used[x];
   }
-  std::sort(now.used.begin(), now.used.end());
   // The clock may have been set back: what was to come has not been.
   while (!steps_.empty() && steps_.back().begin > s.now) steps_.pop_back();
   now.begin = s.now / length_ * length_;
@@ -129,21 +120,19 @@ void history::name_quotas(std::vector<std::string> names) {
 /// Names of quotas that were renamed or removed do not pile up.
 void history::forget_quotas() {
   constexpr std::size_t few = 64;
-  std::map<std::size_t, std::size_t> kept;
   if (quotas_.size() <= few) return;
+  std::set<std::size_t> kept;
   for (const step& s : steps_) {
-    for (const auto& u : s.used) kept.emplace(u.first, 0);
+    for (const auto& u : s.used) kept.insert(u.first);
   }
   if (kept.size() * 2 > quotas_.size()) return;
-  std::vector<std::string> names;
-  for (auto& [from, to] : kept) {
-    to = names.size();
-    names.push_back(std::move(quotas_[from]));
-  }
+  const std::vector<std::string> names = std::move(quotas_);
+  name_quotas({});
   for (step& s : steps_) {
-    for (auto& u : s.used) u.first = kept.at(u.first);
+    std::map<std::size_t, std::int64_t> used;
+    for (const auto& u : s.used) used[index_of(names[u.first])] += u.second;
+    s.used = std::move(used);
   }
-  name_quotas(std::move(names));
 }
 
 std::string history_text(const history& h, const std::string& cluster) {
@@ -181,7 +170,7 @@ std::optional<history> parse_history(const std::string& text, const std::string&
       for (std::size_t i = fixed; i < a.size(); i += 2) {
         const auto quota = a.at(i).to_number<std::size_t>();
         if (quota >= h.quotas_.size()) return std::nullopt;
-        s.used.emplace_back(quota, number(i + 1));
+        s.used.emplace(quota, number(i + 1));
       }
       h.steps_.push_back(std::move(s));
     }

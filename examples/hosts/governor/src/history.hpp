@@ -10,7 +10,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace allot_governor {
@@ -34,9 +33,8 @@ class history {
     std::int64_t waiting = 0;
     /// How many have left to make room: not a sum over samples.
     std::int64_t evictions = 0;
-    /// By quota, an index into `quotas`, in order, what its own jobs use; quotas that use nothing are left
-    /// out.
-    std::vector<std::pair<std::size_t, std::int64_t>> used{};
+    /// By quota, an index into `quotas`, what its own jobs use; quotas that use nothing are left out.
+    std::map<std::size_t, std::int64_t> used{};
 
     friend bool operator==(const step&, const step&) = default;
   };

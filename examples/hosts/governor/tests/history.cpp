@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <numeric>
 #include <string>
 
@@ -63,7 +64,7 @@ TEST_CASE("history: what a step has of GPUs, who waits and who was evicted") {
   CHECK(s.evictions == 2);
   // Of both kinds of GPU, without what is below it, and without the CPUs.
   CHECK(h.quotas() == std::vector<std::string>{"a", "all", "b"});
-  CHECK(s.used == std::vector<std::pair<std::size_t, std::int64_t>>{{0, 12'000}, {1, 4000}, {2, 3000}});
+  CHECK(s.used == std::map<std::size_t, std::int64_t>{{0, 12'000}, {1, 4000}, {2, 3000}});
   CHECK(h.steps()[1].evictions == 1);
 }
 
