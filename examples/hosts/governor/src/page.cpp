@@ -9,6 +9,8 @@
 
 #include <allot/core/text.hpp>
 
+#include "lab/report/report.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -601,29 +603,7 @@ class page_writer {
 }  // namespace
 
 std::string html(std::string_view text, std::size_t most) {
-  std::string escaped;
-  for (const char c : shown_text(text, most)) {
-    switch (c) {
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      case '\'':
-        escaped += "&#39;";
-        break;
-      default:
-        escaped += c;
-    }
-  }
-  return escaped;
+  return allot::lab::report::escaped(shown_text(text, most));
 }
 
 quota_colours colours_of(const snapshot& s) {
