@@ -47,10 +47,14 @@ void add_up(history::step& to, const history::step& more) {
 
 }  // namespace
 
+bool is_gpu(std::string_view resource) {
+  return resource == "gpu" || resource.ends_with("/gpu");
+}
+
 std::vector<std::size_t> charted_resources(const snapshot& s) {
   std::vector<std::size_t> charted;
   for (std::size_t d = 0; d < s.resources.size(); ++d) {
-    if (s.resources[d] == "gpu" || s.resources[d].ends_with("/gpu")) charted.push_back(d);
+    if (is_gpu(s.resources[d])) charted.push_back(d);
   }
   if (charted.empty() && !s.resources.empty()) charted.push_back(0);
   return charted;

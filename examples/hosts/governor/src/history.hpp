@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace allot_governor {
@@ -66,7 +67,9 @@ class history {
 /// The same in longer steps, each a multiple of those.
 [[nodiscard]] std::vector<history::step> merged(std::vector<history::step> steps, milliseconds length);
 
-/// Which resources are GPUs: "gpu" and those that end in "/gpu"; of a host that has none of them, its first.
+/// "gpu", and what ends in "/gpu".
+[[nodiscard]] bool is_gpu(std::string_view resource);
+/// The resources that are GPUs; of a host that has none, its first.
 [[nodiscard]] std::vector<std::size_t> charted_resources(const snapshot& s);
 
 /// For the next governor.

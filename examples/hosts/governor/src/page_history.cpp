@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <ctime>
 #include <map>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -27,16 +28,12 @@ using allot::lab::report::million;
 /// More are narrower than what a pointer can hit.
 constexpr milliseconds most_columns = 180;
 
-[[nodiscard]] std::tm local(milliseconds at) {
+/// How far the wall clock is ahead of Greenwich.
+[[nodiscard]] milliseconds east_at(milliseconds at) {
   const std::time_t t = at / 1000;
-  std::tm is{};
-  localtime_r(&t, &is);
-  return is;
-}
-[[nodiscard]] std::string hour_text(milliseconds at) {
-  const std::tm is = local(at);
-  std::array<char, 8> text{};
-  return {text.data(), std::strftime(text.data(), text.size(), "%H:%M", &is)};
+  std::tm local{};
+  localtime_r(&t, &local);
+  return local.tm_gmtoff * milliseconds{1000};
 }
 
 class charts_writer {
@@ -66,21 +63,30 @@ class charts_writer {
   }
 
  private:
-  /// One for each colour, and the last for all others.
+  struct layer {
+    std::string name;
+    std::string css;
+  };
+
+  /// One for each colour, one for all other quotas, and the last for jobs without a quota.
   void choose_layers(const quota_colours& colours) {
-    layers_ = colours.names;
-    layers_.emplace_back("other quotas");
+    for (const std::string& name : colours.names)
+      layers_.push_back({name, "area q" + std::to_string(layers_.size())});
+    const std::size_t others = layers_.size();
+    layers_.push_back({"other quotas", "area q" + std::to_string(most_colours)});
+    layers_.push_back({"jobs without a quota", "area outside"});
     std::map<std::string_view, std::size_t> colour_of;
     for (std::size_t x = 0; x < s_.quotas.size() && x < colours.of.size(); ++x)
       colour_of.emplace(s_.quotas[x].name, colours.of[x]);
     for (const std::string& name : past_.quotas()) {
       const auto at = colour_of.find(name);
-      layer_of_.push_back(std::min(at == colour_of.end() ? most_colours : at->second, layers_.size() - 1));
+      layer_of_.push_back(at == colour_of.end() ? others : std::min(at->second, others));
     }
   }
   /// By layer, the mean in thousandths.
   [[nodiscard]] std::vector<std::int64_t> used_in(const history::step& s) const {
     std::vector<std::int64_t> used(layers_.size());
+    used.back() = s.outside;
     for (const auto& [quota, sum] : s.used) used[layer_of_.at(quota)] += sum;
     for (std::int64_t& u : used) u /= s.samples;
     return used;
@@ -89,7 +95,7 @@ class charts_writer {
     const std::vector<std::size_t> charted = charted_resources(s_);
     if (charted.empty()) return "GPUs";
     const std::string& name = s_.resources[charted.front()];
-    return name == "gpu" || name.ends_with("/gpu") ? "GPUs" : html(name, 20);
+    return is_gpu(name) ? "GPUs" : html(name, 20);
   }
   [[nodiscard]] std::int64_t position(milliseconds at) const {
     return (at - begin_) * million / (end_ - begin_);
@@ -119,18 +125,14 @@ class charts_writer {
     constexpr std::array<milliseconds, 9> steps{minute,      2 * minute,   5 * minute,
                                                 10 * minute, 15 * minute,  30 * minute,
                                                 60 * minute, 120 * minute, 180 * minute};
-    milliseconds step = steps.back();
-    for (const milliseconds one : steps) {
-      if ((end_ - begin_) / one <= 6) {
-        step = one;
-        break;
-      }
-    }
+    const auto few = std::find_if(steps.begin(), steps.end(),
+                                  [this](milliseconds one) { return (end_ - begin_) / one <= 6; });
+    const milliseconds step = few == steps.end() ? steps.back() : *few;
     // Full hours of the wall clock, also where it is not a full hour away from Greenwich.
-    const milliseconds east = local(end_).tm_gmtoff * milliseconds{1000};
+    const milliseconds east = east_at(end_);
     allot::vector<allot::lab::report::tick> ticks;
     for (milliseconds at = (begin_ + east + step - 1) / step * step - east; at <= end_; at += step)
-      ticks.push_back({position(at), hour_text(at)});
+      ticks.push_back({position(at), clock_text(at, at).substr(0, 5)});
     c.set_ticks(std::move(ticks), {});
     return c;
   }
@@ -138,15 +140,11 @@ class charts_writer {
   void write_gpus() {
     std::vector<std::vector<std::int64_t>> used;
     std::int64_t most = 1000;
-    bool has_outside = false;
     bool has_capacity = false;
     for (const history::step& s : steps_) {
       used.push_back(used_in(s));
-      used.back().push_back(s.outside / s.samples);
-      std::int64_t sum = 0;
-      for (const std::int64_t u : used.back()) sum += u;
+      const std::int64_t sum = std::accumulate(used.back().begin(), used.back().end(), std::int64_t{0});
       most = std::max({most, sum, s.capacity / s.samples});
-      has_outside = has_outside || s.outside > 0;
       has_capacity = has_capacity || s.capacity > 0;
     }
     const std::string gpus = unit();
@@ -155,37 +153,29 @@ class charts_writer {
                                      : "by the jobs of each quota");
     c.set_values(allot::lab::report::scale_for(most), gpus);
     c.make_tall();
-    std::vector<bool> is_shown(layers_.size() + 1);
-    for (std::size_t k = 0; k < is_shown.size(); ++k)
-      is_shown[k] = std::any_of(used.begin(), used.end(), [k](const auto& u) { return u[k] > 0; });
-    const auto css_of = [this](std::size_t k) {
-      return k == layers_.size() ? std::string{"area outside"}
-                                 : "area q" + std::to_string(k + 1 == layers_.size() ? most_colours : k);
-    };
+    std::vector<std::size_t> shown;
+    for (std::size_t k = 0; k < layers_.size(); ++k) {
+      if (std::none_of(used.begin(), used.end(), [k](const auto& u) { return u[k] > 0; })) continue;
+      shown.push_back(k);
+      c.explain(layers_[k].css, shown_text(layers_[k].name));
+    }
     for_each_run([&](std::size_t from, std::size_t to) {
       allot::vector<chart::steps> curves;
       allot::vector<std::string> css;
-      for (std::size_t k = 0; k < is_shown.size(); ++k) {
-        if (!is_shown[k]) continue;
+      for (const std::size_t k : shown) {
         curves.push_back(curve(from, to, [&](std::size_t i) { return used[i][k]; }));
-        css.push_back(css_of(k));
+        css.push_back(layers_[k].css);
       }
       allot::lab::report::stack(c, curves, css);
       if (has_capacity)
         c.line(curve(from, to, [&](std::size_t i) { return steps_[i].capacity / steps_[i].samples; }),
                "capacity");
     });
-    const auto name_of = [this](std::size_t k) {
-      return k < layers_.size() ? layers_[k] : std::string{"jobs without a quota"};
-    };
-    for (std::size_t k = 0; k < is_shown.size(); ++k) {
-      if (is_shown[k]) c.explain(css_of(k), shown_text(name_of(k)));
-    }
     write_figure(c, [&](std::size_t i) {
       const history::step& s = steps_[i];
       std::string text;
-      for (std::size_t k = 0; k < is_shown.size(); ++k) {
-        if (used[i][k] != 0) text += "\n" + html(name_of(k)) + ": " + amount(used[i][k]);
+      for (const std::size_t k : shown) {
+        if (used[i][k] != 0) text += "\n" + html(layers_[k].name) + ": " + amount(used[i][k]);
       }
       return text + "\nwaiting: " + amount(s.waiting * 1000 / s.samples) +
              (s.evictions > 0 ? "\nevicted: " + std::to_string(s.evictions) : "");
@@ -231,8 +221,7 @@ class charts_writer {
 
   const history& past_;
   const snapshot& s_;
-  /// Their names.
-  std::vector<std::string> layers_{};
+  std::vector<layer> layers_{};
   /// By quota of the history.
   std::vector<std::size_t> layer_of_{};
   std::vector<history::step> steps_{};
