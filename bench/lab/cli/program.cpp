@@ -6,7 +6,6 @@
 #include "lab/decide/decide.hpp"
 #include "lab/decide/explain_job.hpp"
 #include "lab/import/import.hpp"
-#include "lab/io/colours.hpp"
 #include "lab/io/files.hpp"
 #include "lab/io/json_reader.hpp"
 #include "lab/io/terminal.hpp"
@@ -651,11 +650,11 @@ int allot::lab::run_program(int argc, char** argv) {
     } catch (const CLI::ParseError& e) {
       std::ostringstream help;
       std::ostringstream problem;
-      const bool is_help = app.exit(e, help, problem) == 0;
-      const std::string unknown = is_help ? std::string{} : unknown_command(app, argc, argv);
-      const std::string meant = is_help ? std::string{} : what_was_meant(app, argc, argv);
-      lab::print_error(unknown.empty() ? meant + problem.str() : unknown);
-      return lab::print_result(help.str(), "the help") && is_help ? 0 : lab::bad_input_status;
+      if (app.exit(e, help, problem) == 0)
+        return lab::print_result(help.str(), "the help") ? 0 : lab::bad_input_status;
+      const std::string unknown = unknown_command(app, argc, argv);
+      lab::print_error(unknown.empty() ? what_was_meant(app, argc, argv) + problem.str() : unknown);
+      return lab::bad_input_status;
     }
     return line.run();
   } catch (const std::bad_alloc&) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/io/terminal.hpp"
 
-#include "lab/io/colours.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cerrno>

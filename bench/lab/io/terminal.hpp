@@ -14,6 +14,10 @@ namespace lab {
 /// How many characters a line of the terminal has that the stream goes to; 80 if it goes to none.
 [[nodiscard]] std::size_t terminal_width(std::FILE* stream) noexcept;
 
+/// Whether what is written there is shown with colours: it is a terminal that has them, and NO_COLOR (see
+/// no-color.org) does not forbid it.
+[[nodiscard]] bool shows_colours(int descriptor);
+
 /// Prints lines on standard error, as `printable_lines`.
 void print_error(std::string_view text);
 
