@@ -230,11 +230,7 @@ void write_report(output_file& file, const replay_result& r) {
   write_definitions(html);
   html += "</main>\n";
   if (has_time) write_data(html, r, layers, distributions);
-  if (has_time) {
-    end_page(html, {embedded::page_js});
-  } else {
-    end_page(html, {});
-  }
+  end_page(html, has_time ? embedded::page_js : std::string_view{});
 }
 
 vector<std::string> standalone_charts(const replay_result& r) {

@@ -9,7 +9,6 @@
 #include "lab/report/report_chart.hpp"
 
 #include <cstdint>
-#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -66,8 +65,8 @@ void append_json_string(std::string& json, std::string_view text);
 // The page itself (report_page.cpp).
 
 void begin_page(std::string& html, std::string_view title);
-/// With these scripts, and before them what all of them use.
-void end_page(std::string& html, std::initializer_list<std::string_view> scripts);
+/// With that script and, before it, what all of them use; without any if it is empty.
+void end_page(std::string& html, std::string_view script);
 /// Names for a title: the first five, and how many more there are.
 [[nodiscard]] std::string listed_names(const vector<std::string>& names);
 

@@ -27,10 +27,10 @@ void begin_page(std::string& html, std::string_view title) {
       .append("\n</style></head>\n<body>\n");
 }
 
-void end_page(std::string& html, std::initializer_list<std::string_view> scripts) {
-  if (scripts.size() != 0) html.append("<script>\n").append(embedded::shared_js).append("\n</script>\n");
-  for (const std::string_view script : scripts) {
-    html.append("<script>\n").append(script).append("\n</script>\n");
+void end_page(std::string& html, std::string_view script) {
+  if (!script.empty()) {
+    html.append("<script>\n").append(embedded::shared_js).append("\n</script>\n<script>\n");
+    html.append(script).append("\n</script>\n");
   }
   html += "</body></html>\n";
 }

@@ -132,7 +132,7 @@ class comparison {
     write_waits(html);
     write_tenants(html);
     html += "</main>\n";
-    end_page(html, {embedded::compare_js});
+    end_page(html, embedded::compare_js);
     return html;
   }
 

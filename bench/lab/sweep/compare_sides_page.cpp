@@ -269,7 +269,7 @@ std::string page_of_sides(const vector<run_group>& groups, const vector<std::str
   for (std::size_t i = 0; i < sets.size(); ++i) write_set(html, sets[i], i, sets.size() == 1);
   html += "</main>\n";
   html += curve_data(over_load);
-  report::end_page(html, {embedded::compare_js});
+  report::end_page(html, embedded::compare_js);
   return html;
 }
 
