@@ -125,9 +125,9 @@ int main() {
   fmt::print("The Gittins index, of the services 1, 2 and 10\n");
   for (const std::int64_t attained : {0, 1, 2}) {
     const std::array<std::int64_t, 3> services{1, 2, 10};
-    const gittins_rank index = gittins_index(services, attained);
-    fmt::print("  of a job that has had {}: {}/{}\n", attained, static_cast<int>(index.count),
-               static_cast<int>(index.sum));
+    const largest_first index = gittins_index(services, attained);
+    fmt::print("  of a job that has had {}: {}/{}\n", attained, static_cast<int>(index.numerator),
+               static_cast<int>(index.denominator));
   }
   tell<gittins_mostly_short>("Gittins: who is likely to end soon goes on, who is not yields", 1,
                              {{0, 6'000}, {300, 600}});

@@ -15,7 +15,6 @@
 #include <allot/presets/single_queue.hpp>
 
 #include <algorithm>
-#include <compare>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -23,19 +22,6 @@
 
 #include "ranked_cycle.hpp"
 #include "water_filling.hpp"
-
-/// The least time for its part first.
-struct received {
-  allot::wide time = 0;
-  allot::wide part = 1;
-  allot::wide of = 1;
-  friend bool operator==(const received& a, const received& b) { return (a <=> b) == 0; }
-  friend std::strong_ordering operator<=>(const received& a, const received& b) {
-    // Of those that have had nothing, who is to have most.
-    if (a.time == 0 && b.time == 0) return allot::ratio{b.part, b.of} <=> allot::ratio{a.part, a.of};
-    return allot::ratio{a.time * a.of, a.part} <=> allot::ratio{b.time * b.of, b.part};
-  }
-};
 
 /// `Weight{}(session, record)` is the weight of a job's GPU time.
 template <class Weight>
@@ -60,7 +46,9 @@ struct by_rounds {
     const bool is_in_round = r.state == allot::job_state::running && s.now() % round != 0;
     const auto time = static_cast<allot::wide>(view.attained(r.what, s.now()) / view.pods(r.what));
     const filled& f = parts.at(r.facts.id);
-    return std::tuple{!is_in_round, received{time, f.part, f.of}, view.submitted(r.what)};
+    // The least time for its part first; of jobs that have had none, the largest part.
+    return std::tuple{!is_in_round, allot::ratio{time * f.of, f.part},
+                      largest_first{time == 0 ? f.part : 0, f.of}, view.submitted(r.what)};
   }
   template <class Session>
   std::optional<allot::instant> wakes_at(const Session& s, const typename Session::record&) const {

@@ -15,7 +15,6 @@
 #include <allot/presets/single_queue.hpp>
 
 #include <algorithm>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -24,27 +23,17 @@
 
 #include "ranked_cycle.hpp"
 
-/// The index, largest first.
-struct gittins_rank {
-  allot::wide count = 0;
-  allot::wide sum = 1;
-  friend bool operator==(const gittins_rank& a, const gittins_rank& b) { return (a <=> b) == 0; }
-  friend std::strong_ordering operator<=>(const gittins_rank& a, const gittins_rank& b) {
-    return allot::ratio{b.count, b.sum} <=> allot::ratio{a.count, a.sum};
-  }
-};
-
-/// Of a job that has had `attained`; `services` are sorted, in the same unit. O(n).
-inline gittins_rank gittins_index(std::span<const std::int64_t> services, std::int64_t attained) {
+/// The index of a job that has had `attained`; `services` are sorted, in the same unit. O(n).
+inline largest_first gittins_index(std::span<const std::int64_t> services, std::int64_t attained) {
   const auto first = std::upper_bound(services.begin(), services.end(), attained);
   const auto more = static_cast<std::size_t>(services.end() - first);
-  gittins_rank best{0, 1};
+  largest_first best;
   allot::wide done = 0;
   for (std::size_t k = 0; k < more; ++k) {
     const auto d = static_cast<allot::wide>(first[static_cast<std::ptrdiff_t>(k)] - attained);
     done += d;
     // Those that complete within d, and what all would have had by then.
-    best = std::min(best, gittins_rank{k + 1, done + d * (more - k - 1)});
+    best = std::min(best, largest_first{k + 1, done + d * (more - k - 1)});
   }
   return best;
 }

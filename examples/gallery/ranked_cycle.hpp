@@ -9,13 +9,25 @@
 // studies, not for a million jobs.
 #pragma once
 
+#include <allot/core/ratio.hpp>
 #include <allot/scheduler/placement.hpp>
 #include <allot/scheduler/policies.hpp>
 
 #include <algorithm>
+#include <compare>
 #include <optional>
 #include <utility>
 #include <vector>
+
+/// A fraction as a part of a rank: the largest is first.
+struct largest_first {
+  allot::wide numerator = 0;
+  allot::wide denominator = 1;
+  friend bool operator==(const largest_first& a, const largest_first& b) { return (a <=> b) == 0; }
+  friend std::strong_ordering operator<=>(const largest_first& a, const largest_first& b) {
+    return allot::ratio{b.numerator, b.denominator} <=> allot::ratio{a.numerator, a.denominator};
+  }
+};
 
 template <class Session, class Rank>
 class ranked_cycle {

@@ -17,21 +17,10 @@
 #include <allot/presets/single_queue.hpp>
 
 #include <algorithm>
-#include <compare>
 #include <optional>
 #include <tuple>
 
 #include "ranked_cycle.hpp"
-
-/// The largest rho first.
-struct worst_first {
-  allot::wide shared = 0;
-  allot::wide alone = 1;
-  friend bool operator==(const worst_first& a, const worst_first& b) { return (a <=> b) == 0; }
-  friend std::strong_ordering operator<=>(const worst_first& a, const worst_first& b) {
-    return allot::ratio{b.shared, b.alone} <=> allot::ratio{a.shared, a.alone};
-  }
-};
 
 struct finish_time_fairness {
   allot::instant lease = 1'200'000;
@@ -47,7 +36,7 @@ struct finish_time_fairness {
     const auto& view = s.view();
     const allot::instant duration = std::max<allot::instant>(1, view.duration(r.what));
     const allot::instant shared = s.now() - view.submitted(r.what) + duration - view.done(r.what, s.now());
-    const worst_first rho{static_cast<allot::wide>(shared), static_cast<allot::wide>(duration)};
+    const largest_first rho{static_cast<allot::wide>(shared), static_cast<allot::wide>(duration)};
     return std::tuple{!is_leased(s, r), rho, r.state != allot::job_state::running, view.submitted(r.what)};
   }
   template <class Session>
