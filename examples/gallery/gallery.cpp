@@ -24,26 +24,27 @@
 
 namespace {
 
+using allot::gpus;
 using allot::sim::second;
 
-/// In seconds.
+/// Times in seconds.
 struct given {
   std::int64_t submit = 0;
   std::int64_t duration = 0;
-  std::int64_t gpus = 1;
+  allot::quantity size = gpus(1);
   std::int64_t estimate = 0;
   std::int64_t restart = 0;
 };
 
 /// What becomes of the jobs A, B, C... on one node with so many GPUs; all work is saved.
 template <class Preset>
-void tell(const char* what, std::int64_t gpus, const std::vector<given>& all) {
+void tell(const char* what, std::int64_t gpus_of_node, const std::vector<given>& all,
+          allot::sim::speed_tables speeds = {}) {
   std::vector<allot::sim::job<1>> jobs;
   for (const given& g : all) {
     allot::sim::job<1>& j = jobs.emplace_back();
     j.quota = allot::quota_id{0};
-    j.request = allot::gpus(g.gpus);
-    j.pod_request.gpus = allot::gpus(g.gpus);
+    j.request[0] = j.pod_request.gpus = g.size;
     j.pod_request.total = true;
     j.submit = g.submit * second;
     j.duration = g.duration * second;
@@ -51,57 +52,25 @@ void tell(const char* what, std::int64_t gpus, const std::vector<given>& all) {
     j.restart = g.restart * second;
     j.checkpoint = 0;
   }
-  const auto nodes = allot::gpu::build_cluster({{.name = "n", .gpus = gpus}}).value();
+  const auto nodes = allot::gpu::build_cluster({{.name = "n", .gpus = gpus_of_node}}).value();
   auto sim =
       allot::sim::simulator<1>::make(
-          {.quotas = allot::build_quota_tree<1>({{.name = "all", .nominal = allot::gpus(gpus)}}).value(),
+          {.quotas = allot::build_quota_tree<1>({{.name = "all", .nominal = gpus(gpus_of_node)}}).value(),
            .settings = {Preset::defaults()},
            .where = allot::sim::places{nodes},
            .jobs = jobs,
-           .capacity = allot::gpus(gpus)},
+           .capacity = gpus(gpus_of_node)},
           Preset{})
           .value();
+  allot::sim::pacing<1, allot::sim::speed_tables> pacing{std::move(speeds)};
   allot::sim::observers<1> nobody{};
-  if (!sim.run(nobody).empty()) return;
+  const auto forever = [](allot::instant) { return true; };
+  if (!sim.run(nobody, forever, pacing).empty()) return;
   fmt::print("{}\n", what);
   for (allot::sim::job_index j = 0; j < all.size(); ++j) {
     const auto& h = sim.history(j);
     fmt::print("  {} starts at {}, ends at {}{}\n", static_cast<char>('A' + j), h.first_start / second,
                h.end / second, h.preemptions == 0 ? "" : fmt::format(", preempted {} times", h.preemptions));
-  }
-}
-
-/// Two jobs of half a GPU, which have six tenths of their speed while they share one.
-void tell_of_neighbours() {
-  std::vector<allot::sim::job<1>> jobs(2);
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    jobs[i].quota = allot::quota_id{0};
-    jobs[i].request[0] = jobs[i].pod_request.gpus = allot::quantity::milli(500);
-    jobs[i].submit = i == 0 ? 0 : 40 * second;
-    jobs[i].duration = 100 * second;
-  }
-  const auto node = allot::gpu::build_cluster({{.name = "n", .gpus = 1}}).value();
-  auto sim = allot::sim::simulator<1>::make(
-                 {.quotas = allot::build_quota_tree<1>({{.name = "all", .nominal = allot::gpus(1)}}).value(),
-                  .settings = {srtf::defaults()},
-                  .where = allot::sim::places{node},
-                  .jobs = jobs,
-                  .capacity = allot::gpus(1)},
-                 srtf{})
-                 .value();
-  allot::sim::speed_tables::kind shared;
-  shared.by_neighbours = {600};
-  allot::sim::pacing<1, allot::sim::speed_tables> speeds{allot::sim::speed_tables{{shared}, {1, 1}}};
-  allot::sim::observers<1> nobody{};
-  if (!sim.run(
-              nobody, [](allot::instant) { return true; }, speeds)
-           .empty())
-    return;
-  fmt::print("Speeds: 100 s of work each, at six tenths while the other is there\n");
-  for (allot::sim::job_index j = 0; j < jobs.size(); ++j) {
-    const auto& h = sim.history(j);
-    fmt::print("  {} starts at {}, ends at {}\n", static_cast<char>('A' + j), h.first_start / second,
-               h.end / second);
   }
 }
 
@@ -118,9 +87,9 @@ struct gittins_mostly_short : gittins {
 
 int main() {
   tell<srtf>("SRTF: the shorter goes first, if it is shorter by more than a restart of 5 s", 1,
-             {{0, 100, 1, 0, 5}, {10, 20}, {20, 50}, {81, 87}});
+             {{0, 100, gpus(1), 0, 5}, {10, 20}, {20, 50}, {81, 87}});
   tell<qssf>("QSSF: by predicted GPU time, right or wrong, blocked by its head", 2,
-             {{0, 10, 2, 10}, {0, 15, 1, 15}, {0, 1}, {0, 5, 1, 30}});
+             {{0, 10, gpus(2), 10}, {0, 15, gpus(1), 15}, {0, 1}, {0, 5, gpus(1), 30}});
   tell<tiresias>("Tiresias: who has had an hour of a GPU yields", 1, {{0, 7'200}, {600, 1'000}});
   fmt::print("The Gittins index, of the services 1, 2 and 10\n");
   for (const std::int64_t attained : {0, 1, 2}) {
@@ -140,5 +109,7 @@ int main() {
   fmt::print(" of the time\n");
   tell<gavel_las>("Gavel, LAS: rounds of 6 minutes in turn", 1, {{0, 720}, {0, 720}});
   tell<gavel_makespan>("Gavel, makespan: by what is left", 1, {{0, 1'440}, {0, 360}});
-  tell_of_neighbours();
+  const allot::quantity half = allot::quantity::milli(500);
+  tell<srtf>("Speeds: 100 s of work each, at six tenths while the other is there", 1,
+             {{0, 100, half}, {40, 100, half}}, {{{.by_neighbours = {600}}}, {1, 1}});
 }
