@@ -25,8 +25,6 @@ using allot::sim::node_change;
 
 namespace {
 
-using lines = std::vector<std::string>;
-
 job<1> exact(std::int64_t size, instant submit_s, instant duration_s) {
   job<1> j = job_of(a, size, submit_s, duration_s);
   j.estimate = j.duration;

@@ -23,8 +23,6 @@ using allot::sim::job;
 
 namespace {
 
-using lines = std::vector<std::string>;
-
 constexpr host_faults::span exactly(instant seconds) {
   return {seconds * second, seconds * second};
 }

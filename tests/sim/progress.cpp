@@ -34,8 +34,6 @@ using allot::sim::speed_tables;
 
 namespace {
 
-using lines = std::vector<std::string>;
-
 constexpr auto forever = [](instant) { return true; };
 
 /// Runs it under `standard` at these speeds.
@@ -73,14 +71,6 @@ allot::sim::places two_models() {
   return allot::sim::places{allot::gpu::build_cluster(specs).value()};
 }
 
-/// A gang of one-GPU pods.
-job<1> gang_of(quota_id quota, std::uint32_t pods, std::uint32_t min_pods, instant submit_s,
-               instant duration_s) {
-  job<1> j = job_of(quota, pods, submit_s, duration_s);
-  j.pod_request = {gpus(1), pods};
-  j.min_pods = min_pods;
-  return j;
-}
 job<1> half_gpu(instant submit_s, instant duration_s) {
   job<1> j = job_of(a, 1, submit_s, duration_s);
   j.request[0] = j.pod_request.gpus = allot::quantity::milli(500);
@@ -107,7 +97,7 @@ TEST_CASE("progress: a job works at the speed of the slowest GPU model that it r
 
 TEST_CASE("progress: jobs on one GPU slow each other down, from when they meet until they part") {
   auto s = world<standard>(siblings({2}), {half_gpu(0, 100), half_gpu(40, 100)});
-  s.where = allot::sim::places{allot::gpu::build_cluster({{.name = "n", .count = 1, .gpus = 1}}).value()};
+  s.where = nodes(1, 1);
   speed_tables::kind shares;
   shares.by_neighbours = {600};
   diary seen;

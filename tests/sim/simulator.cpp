@@ -28,12 +28,6 @@ using allot::sim::hour;
 using allot::sim::job;
 using allot::sim::job_outcome;
 
-namespace {
-
-using lines = std::vector<std::string>;
-
-}  // namespace
-
 TEST_CASE("simulator: at one instant ends come before arrivals, and all arrivals before decisions") {
   // Two GPUs. Job 1 arrives when job 0 ends; of jobs 2 and 3, which arrive together, the larger is first.
   auto s = world<fifo>(siblings({2}),

@@ -29,17 +29,6 @@ using allot::sim::node_change;
 
 namespace {
 
-using lines = std::vector<std::string>;
-
-/// A gang of one-GPU pods.
-job<1> gang_of(quota_id quota, std::uint32_t pods, std::uint32_t min_pods, instant submit_s,
-               instant duration_s) {
-  job<1> j = job_of(quota, pods, submit_s, duration_s);
-  j.pod_request = {gpus(1), pods};
-  j.min_pods = min_pods;
-  return j;
-}
-
 /// Occupies the place of a job that runs when the simulation begins.
 allot::gpu::allocation_id stand(allot::sim::places& where, const allot::gpu::pod_request& d,
                                 std::size_t node) {

@@ -26,6 +26,8 @@ using allot::quota_id;
 using allot::sim::job_index;
 using allot::sim::second;
 
+using lines = std::vector<std::string>;
+
 /// What happened, a line for each event: "45 evict 0 for 1 (borrower), lost 15". Times are seconds.
 template <std::size_t N = 1>
 class diary final : public allot::sim::observer<N> {
@@ -109,6 +111,15 @@ inline constexpr quota_id b{2};
   j.pod_request.total = true;
   j.submit = submit_s * second;
   j.duration = duration_s * second;
+  return j;
+}
+
+/// A gang of one-GPU pods.
+[[nodiscard]] inline allot::sim::job<1> gang_of(quota_id quota, std::uint32_t pods, std::uint32_t min_pods,
+                                                instant submit_s, instant duration_s) {
+  allot::sim::job<1> j = job_of(quota, pods, submit_s, duration_s);
+  j.pod_request = {gpus(1), pods};
+  j.min_pods = min_pods;
   return j;
 }
 
