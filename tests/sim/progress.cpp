@@ -27,7 +27,6 @@ using allot::standard;
 using allot::sim::job;
 using allot::sim::job_outcome;
 using allot::sim::job_place;
-using allot::sim::node_change;
 using allot::sim::pacing;
 using allot::sim::speed;
 using allot::sim::speed_tables;
@@ -37,11 +36,11 @@ namespace {
 constexpr auto forever = [](instant) { return true; };
 
 /// Runs it under `standard` at these speeds.
-template <std::size_t N = 1, class Progress>
-allot::sim::simulator<N> run_at(allot::sim::setup<N> s, allot::sim::observer<N>& watch, Progress speeds) {
+template <class Progress>
+allot::sim::simulator<1> run_at(allot::sim::setup<1> s, allot::sim::observer<1>& watch, Progress speeds) {
   auto sim = simulator_of("standard", std::move(s));
   REQUIRE(sim);
-  pacing<N, Progress> paced{std::move(speeds)};
+  pacing<1, Progress> paced{std::move(speeds)};
   CHECK(sim->run(watch, forever, paced).empty());
   return std::move(*sim);
 }
@@ -49,16 +48,12 @@ allot::sim::simulator<N> run_at(allot::sim::setup<N> s, allot::sim::observer<N>&
 /// By job, whatever else.
 struct by_job {
   std::vector<speed> of;
-  template <std::size_t N>
-  speed operator()(job_index j, const job_place<N>&, std::span<const job_index>) const {
-    return of[j];
-  }
+  speed operator()(job_index j, const job_place<1>&, std::span<const job_index>) const { return of[j]; }
 };
 /// Calls a function, which may be random.
-template <std::size_t N>
 struct as_told {
   std::function<speed(job_index, std::span<const job_index>)> say;
-  speed operator()(job_index j, const job_place<N>&, std::span<const job_index> beside) const {
+  speed operator()(job_index j, const job_place<1>&, std::span<const job_index> beside) const {
     return say(j, beside);
   }
 };
@@ -185,8 +180,8 @@ TEST_CASE("progress: at the nominal speed everything is as without, also when it
     diary with;
     const auto plain = run<standard>(s, without);
     auto sim = simulator_of("standard", s);
-    const as_told<1> nominal{[](job_index, auto) { return allot::sim::nominal_speed; }};
-    pacing<1, as_told<1>> paced{nominal};
+    const as_told nominal{[](job_index, auto) { return allot::sim::nominal_speed; }};
+    pacing<1, as_told> paced{nominal};
     for (instant t = 0; t < 100 * second; t += random.between(1, 30) * second) {
       CHECK(sim->run(
                    with, [&](instant next) { return next <= t; }, paced)
@@ -206,13 +201,12 @@ namespace {
 
 /// Counts what each job does between two instants by the speeds that were told, in thousandths of a
 /// pod-millisecond, and compares that with the books of the simulator.
-template <std::size_t N>
-class audit final : public allot::sim::observer<N> {
+class audit final : public allot::sim::observer<1> {
  public:
-  explicit audit(const allot::sim::setup<N>& s)
-      : faults_(s.faults), counts_(s.jobs.size()), told(s.jobs.size(), 1000) {}
+  explicit audit(const allot::sim::setup<1>& s)
+      : told(s.jobs.size(), 1000), faults_(s.faults), counts_(s.jobs.size()) {}
 
-  void on(const allot::sim::simulator<N>& sim, const allot::sim::job_event<N>& e) override {
+  void on(const allot::sim::simulator<1>& sim, const allot::sim::job_event<1>& e) override {
     using kind = allot::sim::job_event_kind;
     const auto& job = sim.jobs()[e.job];
     count& c = counts_[e.job];
@@ -242,7 +236,7 @@ class audit final : public allot::sim::observer<N> {
     const bool ends = e.what == kind::finished || e.what == kind::cancelled || e.what == kind::evicted;
     c.works = c.works && !ends;
   }
-  void settled(const allot::sim::simulator<N>& sim) override {
+  void settled(const allot::sim::simulator<1>& sim) override {
     pass(sim);
     for (job_index j = 0; j < counts_.size(); ++j) {
       const auto& h = sim.history(j);
@@ -265,7 +259,8 @@ class audit final : public allot::sim::observer<N> {
   }
 
   std::size_t evicted = 0;
-  std::size_t slowed = 0;
+  /// By job, what it works at now.
+  std::vector<speed> told;
 
  private:
   struct count {
@@ -282,10 +277,10 @@ class audit final : public allot::sim::observer<N> {
     std::int64_t last = 0;
   };
 
-  [[nodiscard]] instant starts_in(const allot::sim::simulator<N>& sim, job_index j) const {
+  [[nodiscard]] instant starts_in(const allot::sim::simulator<1>& sim, job_index j) const {
     return faults_.of_start(j, sim.history(j).starts - 1).takes;
   }
-  void pass(const allot::sim::simulator<N>& sim) {
+  void pass(const allot::sim::simulator<1>& sim) {
     for (count& c : counts_) {
       if (!c.works) continue;
       const instant since = std::max(c.since, c.from);
@@ -299,10 +294,6 @@ class audit final : public allot::sim::observer<N> {
 
   allot::sim::host_faults faults_;
   std::vector<count> counts_;
-
- public:
-  /// By job, what it works at now.
-  std::vector<speed> told;
 };
 
 }  // namespace
@@ -320,12 +311,12 @@ TEST_CASE("progress: work is conserved exactly, whatever the speeds, preemptions
       for (auto& j : s.jobs) j.estimate = random.between(0, 25) * second;
     }
     const std::size_t jobs = s.jobs.size();
-    audit<1> books{s};
-    const as_told<1> speeds{[&](job_index j, std::span<const job_index>) {
+    audit books{s};
+    const as_told speeds{[&](job_index j, std::span<const job_index>) {
       constexpr speed some[] = {1, 333, 500, 999, 1000, 1001, 1700, 2500, 9000};
       return books.told[j] = random.pick(some);
     }};
-    const auto sim = run_at<1>(std::move(s), books, speeds);
+    const auto sim = run_at(std::move(s), books, speeds);
     evicted += books.evicted;
     for (job_index j = 0; j < jobs; ++j) completed += sim.history(j).outcome == job_outcome::completed;
   });
