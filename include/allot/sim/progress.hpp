@@ -84,7 +84,6 @@ class pacing final : public observer<N, Places> {
   void on(const simulator<N, Places>& sim, const job_event<N>& e) override {
     using kind = job_event_kind;
     if (e.what != kind::submitted && e.what != kind::refused) changed_.push_back(e.job);
-    if (e.what == kind::started) started_.push_back(e.job);
     to_->on(sim, e);
   }
   /// @{
@@ -99,18 +98,17 @@ class pacing final : public observer<N, Places> {
   void settle(const simulator<N, Places>& sim, Pace pace) {
     if (changed_.empty()) return;
     put_in_order(changed_);
-    put_in_order(started_);
     for (std::size_t i = 0, moved = changed_.size(); i < moved; ++i) move(sim, changed_[i]);
     put_in_order(changed_);
+    // Only jobs that run from the beginning have started earlier than they are first seen here.
+    const bool is_first = !std::exchange(has_begun_, true);
     for (const job_index j : changed_) {
       const job_history& h = sim.history(j);
       if (h.outcome != job_outcome::running) continue;
-      const bool has_begun = std::binary_search(started_.begin(), started_.end(), j);
-      pace(j, has_begun ? h.last_start : sim.now(),
+      pace(j, is_first ? h.last_start : sim.now(),
            of_(j, job_place<N, Places>{sim, j}, std::span<const job_index>{neighbours_of(j)}));
     }
     changed_.clear();
-    started_.clear();
   }
 
  private:
@@ -163,7 +161,7 @@ class pacing final : public observer<N, Places> {
   observer<N, Places>* to_ = nullptr;
   /// Of this instant.
   vector<job_index> changed_;
-  vector<job_index> started_;
+  bool has_begun_ = false;
   /// The jobs that have a part of a GPU, and the GPUs of which each has one.
   std::map<device, vector<job_index>> on_;
   std::map<job_index, vector<device>> parts_;
