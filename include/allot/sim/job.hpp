@@ -160,10 +160,8 @@ struct workload_view {
   bool before_outages = false;
   /// By job: what has become of it so far; null: no job has run.
   const job_history* histories = nullptr;
-  /// By job, `tag_columns` numbers for each: what they mean is the host's business.
+  /// By job, equally many numbers for each: what they mean is the host's business. Empty: none.
   std::span<const std::uint32_t> tags{};
-  /// How many there are for each.
-  std::size_t tag_columns = 0;
 
   /// @{
   /// What a job has had until `now`: its attained service, the time that its pods were held, together and
@@ -176,7 +174,8 @@ struct workload_view {
   /// @}
   /// What the host says of the job in that column; 0: nothing.
   [[nodiscard]] std::uint32_t tag(job j, std::size_t column) const {
-    return column < tag_columns && !tags.empty() ? tags[j * tag_columns + column] : 0;
+    const std::size_t columns = tags.size() / jobs.size();
+    return column < columns ? tags[j * columns + column] : 0;
   }
 
   /// The total capacity; unlimited in a dimension in which it is unknown.

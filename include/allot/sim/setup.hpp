@@ -64,10 +64,8 @@ struct setup {
   host_faults faults{};
   /// What `job::unlike` refers to.
   vector<unlike_pods<N>> unlike{};
-  /// By job, `tag_columns` numbers for each, for policies: see `workload_view::tag`. Empty: none.
+  /// By job, equally many numbers for each, for policies: see `workload_view::tag`. Empty: none.
   vector<std::uint32_t> tags{};
-  /// How many there are for each.
-  std::size_t tag_columns = 0;
 };
 
 }  // namespace sim

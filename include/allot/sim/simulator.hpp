@@ -526,7 +526,6 @@ result<simulator<N, Places>> simulator<N, Places>::make(setup<N, Places> s, cons
   view_type view = runs.view(by.ignores_quotas);
   view.before_outages = are_announced(s.node_events);
   view.tags = s.tags;
-  view.tag_columns = s.tag_columns;
   auto policy = scheduler_type::make(by, std::move(view), {specs.begin(), specs.end()}, std::move(s.where),
                                      policies_type{policies_for<view_type, Places>(by)});
   if (!policy) return std::move(policy).problems();
