@@ -2,10 +2,10 @@
 // Gavel, round-based policies by allocations of time: Narayanan et al., "Heterogeneity-Aware Cluster
 // Scheduling Policies for Deep Learning Workloads" (OSDI '20).
 //
-// The same: a policy gives each job a part X of the time, at most 1, such that the GPUs do: LAS makes the
-// least weighted share of GPU time as large as it can be, makespan lets all jobs end together. On GPUs of
-// one kind both are water filling, here in exact fractions. Rounds of 360 s bring that about: in each those
-// jobs run that have had least for their part, time over X; nothing is preempted within a round.
+// The same: a policy gives each job a part X of the time, at most 1, for which the GPUs suffice: LAS makes
+// the least weighted share of GPU time as large as it can be, makespan lets all jobs end together. On GPUs of
+// one kind both are water filling, here in exact fractions. Rounds of 360 s bring that about: in each, the
+// jobs run that have had the least time over X; nothing is preempted within a round.
 //
 // Left out: X by GPU model, a linear program, which its heterogeneity-aware policies solve; several jobs on
 // a GPU.

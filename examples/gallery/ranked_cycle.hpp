@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-// A whole preemptive cycle in 84 lines: all jobs are ranked, those that run, too; each in turn runs if
-// there is room without those that rank behind it, the last of which yield. Others pass a job for which
-// there is none.
+// A whole preemptive cycle: all jobs are ranked, running ones included; each in turn runs if there is room
+// without those that rank behind it, of which the last are evicted. A job for which there is no room is
+// passed over.
 //
 // A rank is `rank(session, record)`, the least first. If it has `begin(session, jobs)`, it sees all of them
 // before; if it has `wakes_at(session, record)`, that says when the rank of a running job will change. Jobs
@@ -62,7 +62,7 @@ class ranked_cycle {
       for (std::size_t k = order.size(); k-- > i + 1;) {
         if (s.jobs().state(order[k].second) == allot::job_state::running) behind.push_back(order[k].second);
       }
-      const std::optional<std::vector<id>> victims = who_yields(s, r, behind);
+      const std::optional<std::vector<id>> victims = victims_for(s, r, behind);
       if (!victims) continue;
       for (const id v : *victims) s.evict(v, r.facts.id, allot::relation::same_quota);
       const auto place = s.books().places.place(r.pod_request);
@@ -84,8 +84,8 @@ class ranked_cycle {
 
  private:
   /// The first of those behind that make room for the job, less those without which there is room as well.
-  [[nodiscard]] static std::optional<std::vector<id>> who_yields(Session& s, const record& r,
-                                                                 const std::vector<id>& behind) {
+  [[nodiscard]] static std::optional<std::vector<id>> victims_for(Session& s, const record& r,
+                                                                  const std::vector<id>& behind) {
     auto& ledger = s.books().assumed();
     auto& places = s.books().places;
     auto as_placed = places.save();

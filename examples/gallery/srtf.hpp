@@ -3,11 +3,11 @@
 // simulated beside QSSF by Hu et al., "Characterization and Prediction of Deep Learning Workloads in
 // Large-Scale GPU Datacenters" (SC '21).
 //
-// The same: all jobs, those that run, too, by the time that is left; any may be evicted.
+// The same: all jobs, running ones included, by the time that is left; any may be evicted.
 //
-// Different: a restart counts, as it delays all that follow: who waits for one has that much more left, and
-// who runs is evicted only for a job that is shorter by more than that. With restarts of 0 it is SRTF as it
-// stands there. At other speeds (`sim/progress.hpp`) time is nominal.
+// Different: a restart counts, as it delays all that follow: a job that waits for one has that much more
+// left, and a running job is evicted only for one that is shorter by more than that. With restarts of 0 it
+// is SRTF as in the paper. At other speeds (`sim/progress.hpp`) time is nominal.
 //
 // Left out: work since the last checkpoint is not counted as a cost.
 #pragma once

@@ -7,7 +7,7 @@
 // its duration. GPUs are leased; when a lease has ended they are offered to those whose rho is worst, of
 // which the former holder is one.
 //
-// Left out: the auction, in which those who are worst off, a part of all, bid for parts of what they want.
+// Left out: the auction, in which a fraction of the jobs, the worst off, bid for parts of what they want.
 // Here a job gets all of its GPUs or none, the worst first. N is that of the moment, so it is the same for
 // all that are compared. A lease counts from the start of a run, and a job that keeps its GPUs has another
 // one.

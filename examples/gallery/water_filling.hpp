@@ -17,7 +17,7 @@ struct filled {
   allot::wide part = 1;
   allot::wide of = 1;
 };
-/// Water filling: all have the same share for their weight, but who wants less. Shares are exact. O(n log n).
+/// Water filling: each job has the same share for its weight, or all that it wants. Exact. O(n log n).
 inline void fill(allot::wide capacity, std::span<filled> jobs) {
   std::vector<filled*> order;
   allot::wide weights = 0;

@@ -85,7 +85,7 @@ struct interruption {
   relation how{};
   /// The job that benefits, if any.
   std::optional<job_index> beneficiary{};
-  /// For a run that was cut short: the work lost, as the time that it takes with all pods.
+  /// For a run that was cut short: what it lost, as time of all pods.
   instant lost = 0;
 };
 

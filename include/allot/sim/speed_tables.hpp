@@ -28,8 +28,8 @@ class speed_tables {
   struct kind {
     /// By GPU model, the index in `gpu::cluster::models`; 0: the nominal speed. The slowest of its nodes.
     vector<speed> by_model{};
-    /// Points (pods, how many times as fast as with one, in thousandths), by pods. Between them it is
-    /// straight, beyond the last it stays. A job that has k of its n pods is as much slower than with all of
+    /// Points (pods, how many times as fast as with one, in thousandths), by pods. Linear between
+    /// them, constant beyond the last. A job that has k of its n pods is as much slower than with all of
     /// them, with which its duration is meant, as the table says, in place of k/n.
     vector<std::pair<std::uint32_t, speed>> by_pods{};
     /// By the number of neighbours from 1 on; the last is for all that follow.

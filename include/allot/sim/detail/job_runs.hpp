@@ -145,8 +145,7 @@ class job_runs {
     h.work.pace(since, s, jobs_[j].checkpoint);
     expect_end(h, j);
   }
-  /// The run of a job is cut short and it is pending again. Returns the work lost, as the time that it takes
-  /// with all pods.
+  /// The run of a job is cut short and it is pending again. Returns what it lost, as time of all pods.
   instant cut_short(job_index j, instant now) {
     job_history& h = histories_[j];
     accounts_.go(j, h.pick, h.work.pods());
