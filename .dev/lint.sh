@@ -119,7 +119,7 @@ check_budget() { # HEADER LINES
   [ "$lines" -le "$2" ] || echo "$1: $lines preprocessed lines, $2 allowed"
 }
 
-# The headings of all pages, as doxygen's index has names: a script that sets searchData.
+# The headings of all pages in the form of doxygen's index of names: a script that sets searchData.
 sections_of() {
   echo 'var searchData = ['
   awk '

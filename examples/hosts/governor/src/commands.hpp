@@ -24,8 +24,8 @@ inline constexpr int bad_usage_status = 2;
 /// Prints what is wrong with the command line or the configuration.
 int complain(const host_words& words, const std::vector<std::string>& problems);
 
-/// What an operator asks for: for this time, as `parse_span` takes it; empty: until it is thawed. None, and a
-/// complaint, if it is no time.
+/// An operator's freeze for this time, as `parse_span` takes it; empty: until it is thawed. None, after a
+/// complaint, if the time can't be read.
 [[nodiscard]] std::optional<freeze_order> make_freeze(const host_words& words, const std::string& span,
                                                       const std::string& why);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The last hours, for the page: who used how many GPUs, how many jobs waited, how many were evicted.
+// The last hours, for the page: GPUs in use by quota, waiting jobs, evictions.
 #pragma once
 
 #include "governor/src/snapshot.hpp"
@@ -15,9 +15,9 @@
 
 namespace allot_governor {
 
-/// What snapshots showed, in steps of equal length. It begins with steps of five seconds; when there are too
-/// many, two become one, until a step is 80 seconds and all of them are twelve hours: then the oldest go. So
-/// its size has a bound, and the first minutes are as good to see as the last hours.
+/// What snapshots showed, in steps of equal length: five seconds at first. When there are too many, two
+/// become one, until a step is 80 seconds and all of them are twelve hours: then the oldest go. So its size
+/// is bounded, and the first minutes are as easy to see as the last hours.
 class history {
  public:
   static constexpr std::size_t most_steps = 540;
@@ -32,7 +32,7 @@ class history {
     std::int64_t capacity = 0;
     std::int64_t outside = 0;
     std::int64_t waiting = 0;
-    /// How many have left to make room: not a sum over samples.
+    /// Jobs that were evicted to make room: not a sum over samples.
     std::int64_t evictions = 0;
     /// By quota, an index into `quotas`, what its own jobs use; quotas that use nothing are left out.
     std::map<std::size_t, std::int64_t> used{};

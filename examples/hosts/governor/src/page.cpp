@@ -31,7 +31,7 @@ namespace {
 using allot::quantity;
 
 constexpr std::size_t most_rows = 200;
-/// Of each list of jobs so many are in the page, so that those of one quota or user can be picked out.
+/// So many jobs of each list are in the page, so that those of one quota or user can be picked out.
 constexpr std::size_t most_picked = 1000;
 constexpr std::size_t many_quotas = 12;
 /// With more nodes than this, the jobs of a node are only in its tooltip.
@@ -129,8 +129,8 @@ td:empty{display:none}}
 .x i:nth-child(even){display:none}}
 )css";
 
-/// Loads the page again. A refresh by markup, which is for browsers without scripts, would not as long as the
-/// jobs of one quota or user are picked: the address then leads to a part of the page.
+/// Reloads the page. A refresh by markup, for browsers without scripts, does not while the jobs of one quota
+/// or user are picked: the address then has a fragment.
 constexpr std::string_view script =
     "const s=document.documentElement.dataset.refresh;if(s>0)setTimeout(()=>location.reload(),1000*s)";
 /// The SHA-256 of that: of no other script.
@@ -176,7 +176,7 @@ class page_writer {
   [[nodiscard]] std::string css_of(std::optional<std::size_t> quota) const {
     return "q" + std::to_string(quota && *quota < colours_.of.size() ? colours_.of[*quota] : most_colours);
   }
-  /// Its name; if it has jobs, a link that leaves those of others out.
+  /// Its name; if it has jobs, a link that hides all others.
   [[nodiscard]] std::string quota_text(std::optional<std::size_t> quota) const {
     const std::string name = html(quota_name(s_, quota));
     if (!quota || *quota >= below_.size() || below_[*quota].empty()) return name;
@@ -216,8 +216,7 @@ class page_writer {
     }
   }
 
-  /// What leaves the jobs of others out, if its part of the page's address is in the browser's: also after
-  /// the page has loaded itself again.
+  /// Rules that hide all other jobs while the browser's address names a quota or user: also after a reload.
   void write_pick_rules() {
     const auto rules = [this](const std::string& id, const std::string& classes) {
       const std::string of = "#" + id + ":target~main ";
@@ -309,8 +308,8 @@ class page_writer {
     html_ += "<h2>Quotas</h2>\n";
     for (std::size_t d = 0; d < s_.resources.size(); ++d) {
       html_ += "<h3>" + html(shown_resource(s_.resources[d])) + "</h3>\n";
-      // A long list is half as long beside itself; and among many quotas those at the top would leave no room
-      // for the bars of the others.
+      // A long list is set in two columns; and on one scale with the quotas at the top, the bars of many
+      // small ones could not be seen.
       const bool are_many = s_.quotas.size() > many_quotas;
       const std::vector<tree_line> lines = tree_order(s_);
       std::map<std::size_t, quantity> most;
@@ -546,7 +545,7 @@ class page_writer {
     return taken;
   }
 
-  /// Those that need somebody come first.
+  /// Those that need attention come first.
   void write_node_table() {
     html_ += "<table><thead><tr><th>node<th>state<th>GPUs taken<th>by<th>why</thead><tbody>\n";
     std::size_t rows = 0;
@@ -576,7 +575,7 @@ class page_writer {
     return html(u.job) + (user.empty() ? "" : ' ' + html(user, 32));
   }
 
-  /// Without what becomes of nodes: that is in their table, and would hide the rest.
+  /// Without the states of nodes: they are in the table of nodes, and would hide the rest.
   void write_log() {
     std::string lines;
     for (std::size_t i = s_.log.size(); i-- > 0;) {
@@ -608,7 +607,7 @@ std::string html(std::string_view text, std::size_t most) {
 
 quota_colours colours_of(const snapshot& s) {
   const std::vector<tree_line> lines = tree_order(s);
-  // By depth, those who have a colour if quotas deeper down have the colour of the one above them there.
+  // The quotas that have a colour of their own if those below this depth share that of the one above them.
   const auto coloured = [&](std::size_t depth) {
     std::vector<std::size_t> own;
     for (const tree_line& line : lines) {
@@ -620,7 +619,7 @@ quota_colours colours_of(const snapshot& s) {
   std::size_t deepest = 0;
   for (const tree_line& line : lines) deepest = std::max(deepest, line.depth);
   while (depth < deepest && coloured(depth + 1).size() <= most_colours) ++depth;
-  // Those without others below them have most of the jobs. The order is that of the file, so that a colour
+  // Leaves have most of the jobs. The order is that of the file, so that a colour
   // means the same on every page.
   quota_colours c;
   c.of.assign(s.quotas.size(), most_colours);

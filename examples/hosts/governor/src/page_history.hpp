@@ -9,8 +9,8 @@
 
 namespace allot_governor {
 
-/// The last hours as a part of the page: charts of the GPUs in use, of who waits and of evictions, with the
-/// figures of each instant under the pointer. Empty if there is nothing yet.
+/// The last hours as a part of the page: charts of the GPUs in use, of waiting jobs and of evictions, with
+/// the figures of each instant under the pointer. Empty if there is nothing yet.
 [[nodiscard]] std::string history_charts(const history& past, const snapshot& s,
                                          const quota_colours& colours);
 

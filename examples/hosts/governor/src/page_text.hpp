@@ -25,7 +25,7 @@ namespace allot_governor {
 /// more, as in the reports of the program allot. The last is for everything else.
 inline constexpr std::size_t most_colours = 8;
 
-/// Who has which colour: if there are more quotas than colours, those below one have its colour.
+/// If there are more quotas than colours, those below one share its colour.
 struct quota_colours {
   /// By quota.
   std::vector<std::size_t> of{};

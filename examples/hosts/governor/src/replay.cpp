@@ -132,8 +132,8 @@ simulation::numbering simulation::number(const chapter& log) {
     if (brings_job(says->what.is)) all.push_back({i, &says->what.key, &says->what.what});
     for (const auto& [key, what] : says->what.jobs) all.push_back({i, &key, &what});
   }
-  // A job of the workload comes before those behind it where nothing else decides. It may have been submitted
-  // later: what was requeued, and what its user has put back.
+  // The order of the workload decides where nothing else does. It is not that of submission: jobs are
+  // requeued, and users put their own back.
   std::stable_sort(all.begin(), all.end(),
                    [](const arrival& a, const arrival& b) { return a.what->rank < b.what->rank; });
   numbering n;

@@ -425,15 +425,15 @@ TEST_CASE("lost GPUs get no jobs, also after a restart") {
   }
 }
 
-TEST_CASE("replay: who was submitted later may come before others of the same turn") {
+TEST_CASE("replay: a job submitted later may come before others of the same turn") {
   world w;
   const job_name before = w.host.submit(1, 2, 8, 20);
   w.host.submit(2, 1, 8, 1000);
   w.host.submit(3, 1, 8, 1000);
   w.ticks(3);
   REQUIRE(w.at(before) == stage::running);
-  // The older one was requeued by the host, which tells it as submitted then. What the larger one is
-  // preferred by makes up for that.
+  // The host has requeued the older one, and reports it as submitted then. That the larger one is preferred
+  // makes up for it.
   const job_name older = w.host.submit(1, 2, 8, 30);
   const job_name newer = w.host.submit(1, 1, 8, 30);
   w.host.jobs.at(newer).submitted_s -= 80;

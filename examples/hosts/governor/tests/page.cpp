@@ -64,7 +64,7 @@ TEST_CASE("page: whatever users call things, a browser sees the same markup") {
   std::mt19937_64 random{20};
   for (int i = 0; i < 300; ++i) names.push_back(test::random_text(random));
   for (const std::string& name : names) {
-    // Who has no name is no link.
+    // A user without a name is no link.
     if (name.empty()) continue;
     CAPTURE(name.substr(0, 40));
     const std::string page = page_of(test::sample(name));
@@ -124,7 +124,7 @@ TEST_CASE("page: the jobs of one quota, with those below it, or of one user can 
   CHECK(contains(page, "<a href=#k1>lab/b</a>"));
 }
 
-TEST_CASE("page: the table of nodes begins with those that need somebody") {
+TEST_CASE("page: the table of nodes begins with those that need attention") {
   const std::string page = page_of(test::sample("lab"));
   CHECK(contains(page, "<h2>Nodes (3, 1 down, 1 drained, 1 up)</h2>"));
   const std::size_t table = page.find("<th>node<th>state");

@@ -116,7 +116,7 @@ struct listen_address {
   return l;
 }
 
-/// The annotation of a Lease that says that nobody is to be evicted.
+/// The annotation of a Lease with a freeze.
 constexpr std::string_view freeze_note = "allot.dev/freeze";
 /// That of deploy/.
 const object_name usual_lease{"allot-system", "allot-kueue"};
@@ -148,7 +148,7 @@ std::string set_freeze_note(const daemon_options& o, const std::string& text) {
   throw std::runtime_error{"lease " + name.text() + ": " + answer.text};
 }
 
-/// Who holds the usual Lease and renews it; empty if nobody is seen to.
+/// The holder of the usual Lease, if it is seen to renew it; else empty.
 [[nodiscard]] std::string holder_of_usual_lease(curl_server& server) {
   constexpr instant patience = 5000;
   json::value first;
@@ -297,7 +297,7 @@ class loop {
     it_.reset();
   }
 
-  /// An operator's order is in the directory, or for whoever governs with the Lease.
+  /// An operator's order is in the directory, or in the Lease for its holder.
   void read_freeze() {
     static_cast<void>(orders_.read_freeze(it_->log()));
     std::optional<allot_governor::freeze_order> now;
@@ -398,7 +398,7 @@ int freeze_by_lease(const daemon_options& options, const std::string& span, cons
   if (!order) return allot_governor::bad_usage_status;
   try {
     static_cast<void>(set_freeze_note(options, allot_governor::freeze_text(*order)));
-    std::cout << "who holds the Lease " << options.lease << " is " << allot_governor::sentence(*order)
+    std::cout << "the holder of the Lease " << options.lease << " is " << allot_governor::sentence(*order)
               << '\n';
     return 0;
   } catch (const std::exception& e) {
@@ -409,7 +409,8 @@ int freeze_by_lease(const daemon_options& options, const std::string& span, cons
 int thaw_by_lease(const daemon_options& options) {
   try {
     if (!set_freeze_note(options, {}).empty()) return 0;
-    static_cast<void>(allot_governor::complain(kueue_words, {"it is not frozen"}));
+    static_cast<void>(
+        allot_governor::complain(kueue_words, {"the Lease " + options.lease + " has no freeze"}));
     return allot_governor::finding_status;
   } catch (const std::exception& e) {
     return allot_governor::complain(kueue_words, {e.what()});

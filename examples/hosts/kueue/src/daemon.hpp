@@ -31,8 +31,8 @@ struct daemon_options {
 /// Governs until it is told to end. Returns the exit status of the program.
 int run_daemon(daemon_options options);
 
-/// Keeps with the Lease of `options.lease` that nobody is to be evicted, as `make_freeze` has it, for whoever
-/// holds it; or no longer does. Returns the exit status.
+/// Writes a freeze, as `make_freeze` has it, to the Lease of `options.lease`, whose holder obeys it; or
+/// removes it. Returns the exit status.
 int freeze_by_lease(const daemon_options& options, const std::string& span, const std::string& why);
 int thaw_by_lease(const daemon_options& options);
 

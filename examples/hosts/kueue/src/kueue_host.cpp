@@ -145,7 +145,7 @@ class conditions {
 /// One that has lost its lease in the meantime must not be answered later.
 constexpr instant write_timeout = 4000;
 /// Of writes, how many are under way: Kueue's webhooks look at each, and all of them must be answered in that
-/// time. Few of those that nobody waits for, beside admissions.
+/// time. Beside admissions, only a few of those that no decision waits for.
 constexpr std::size_t at_once = 32;
 constexpr std::size_t asides_at_once = 4;
 
@@ -996,7 +996,11 @@ void kueue_host::take_asides() {
     // One that is gone the watch tells.
     if (o.is == outcome::kind::not_found) continue;
     if (!o) {
-      a.why ? void(to_tell_.emplace(name, *a.why)) : void(to_tidy_.insert(name));
+      if (a.why) {
+        to_tell_.emplace(name, *a.why);
+      } else {
+        to_tidy_.insert(name);
+      }
       asides_not_before_ = now_.steady + aside_backoff_.after_failure(o.retry_after);
       continue;
     }

@@ -76,9 +76,9 @@ class kueue_host final : public allot_governor::host {
 
   [[nodiscard]] allot_governor::outcome poll(allot_governor::changes& to) override;
   void carry_out(std::span<allot_governor::command> all) override;
-  /// Sends what no decision waits for, a few at a time: why Workloads wait, and what follows from what there
-  /// is: who is admitted no longer waits, who was evicted and has no controller holds nothing, and who needs
-  /// nothing any more is admitted. For after each `step`, by one that acts.
+  /// Sends what no decision waits for, a few at a time: why Workloads wait, and what follows from their
+  /// state: an admitted one no longer waits, an evicted one without a controller holds nothing, and one that
+  /// needs nothing any more is admitted. For after each `step`, by one that acts.
   void tidy();
 
  private:
@@ -166,9 +166,9 @@ class kueue_host final : public allot_governor::host {
   std::map<std::string, doubt> in_doubt_;
   std::set<std::string> gone_;
   std::set<std::string> to_tidy_;
-  /// Why they wait, if they still do when their turn comes.
+  /// Explanations that are not sent yet, by Workload: for those that still wait then.
   std::map<std::string, allot_governor::explanation> to_tell_;
-  /// What `tidy` has sent, by Workload; and after a failure, before when it sends nothing.
+  /// What `tidy` has sent, by Workload; after a failure it sends nothing before `asides_not_before_`.
   struct aside {
     ticket sent{};
     /// If it tells that, and what was told before.

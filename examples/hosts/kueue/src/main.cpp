@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
   };
   const auto with_lease = [&](CLI::App* c) {
     with_connection(c);
-    c->add_option("--lease", o.lease, "NAMESPACE/NAME of the Lease that governors use: for whoever holds it");
+    c->add_option("--lease", o.lease, "NAMESPACE/NAME of the governors' Lease: the order is for its holder");
   };
 
   CLI::App* const run = app.add_subcommand("run", "Govern");

@@ -59,8 +59,7 @@ TEST_CASE("what was evicted as its last pods succeeded is admitted, even if noth
                     [](const auto& j) { return j.second.evictions == 0; }));
 }
 
-TEST_CASE(
-    "admissions do not wait for what those who wait are told, and who starts before its turn is not told") {
+TEST_CASE("admissions do not wait for explanations, and a job that starts before its turn gets none") {
   world w;
   const std::string first = w.kueue.submit("c", 1, 8, 1'000'000);
   w.ticks(2);

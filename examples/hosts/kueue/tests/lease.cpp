@@ -92,7 +92,7 @@ TEST_CASE(
   CHECK_FALSE(a.leads());
 }
 
-TEST_CASE("lease: a note stays on it whoever holds it, and is seen by who does") {
+TEST_CASE("lease: a note survives a change of holder, and each holder sees it") {
   fake_api api;
   candidate a{api, "a", 1};
   candidate b{api, "b", 2};

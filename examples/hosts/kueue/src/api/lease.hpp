@@ -55,8 +55,8 @@ class lease {
   [[nodiscard]] std::uint64_t terms() const noexcept { return terms_; }
   /// Who holds it, as far as is known; may be empty.
   [[nodiscard]] std::string_view holder() const noexcept;
-  /// The annotation of that name that it had when it was last read or renewed; empty: none. It stays whoever
-  /// holds the lease.
+  /// The annotation of that name that it had when it was last read or renewed; empty: none. It survives a
+  /// change of holder.
   [[nodiscard]] std::string_view note(std::string_view name) const noexcept;
   [[nodiscard]] instant due() const noexcept { return due_; }
   /// Why the last attempt failed; empty if it did not.
