@@ -171,8 +171,8 @@ std::string warnings(const replay_result& r) {
   if (const auto n = std::count_if(r.alone.begin(), r.alone.end(), is_too_small); n != 0) {
     text += fmt::format(
         "--isolated: the shares of {} of the tenants are less than a GPU, and no cluster to be alone on: "
-        "their jobs "
-        "are in no finish-time fairness of tenants (that of jobs, each with 1/N of the cluster, has them)\n",
+        "their jobs are in no finish-time fairness of tenants (that of jobs, each with 1/N of the cluster, "
+        "has them)\n",
         n);
   }
   if (r.figures.of.submitted == 0 && !window_options(r.measured).empty()) {

@@ -62,6 +62,15 @@ vector<layer> layers_of(const replay_result& r) {
   return layers;
 }
 
+vector<std::size_t> layers_by_quota(const replay_result& r, const vector<layer>& layers,
+                                    std::size_t otherwise) {
+  vector<std::size_t> numbers(r.quotas.size(), otherwise);
+  for (std::size_t k = 0; k < layers.size(); ++k) {
+    for (const std::size_t x : layers[k].quotas) numbers[x] = k;
+  }
+  return numbers;
+}
+
 vector<std::size_t> colours_of(const replay_result& r, const vector<layer>& layers) {
   vector<std::size_t> colours(r.quotas.size(), most_colours);
   for (const layer& l : layers) {

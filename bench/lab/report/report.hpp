@@ -53,6 +53,9 @@ struct layer {
 /// The quotas that had jobs, or lent, in order. If there are more than colours, those with the least GPU
 /// time, used and lent, are merged at the end; or all but those that were chosen.
 [[nodiscard]] vector<layer> layers_of(const replay_result& r);
+/// By quota: the number of its layer; `otherwise` for quotas without one.
+[[nodiscard]] vector<std::size_t> layers_by_quota(const replay_result& r, const vector<layer>& layers,
+                                                  std::size_t otherwise);
 
 /// By quota: the number of its layer's colour; `most_colours` for quotas without one.
 [[nodiscard]] vector<std::size_t> colours_of(const replay_result& r, const vector<layer>& layers);

@@ -75,10 +75,6 @@ class log_time_axis {
 /// What the axes of charts over time, and over spans of waiting, are called.
 inline constexpr std::string_view time_axis_title = "simulated time";
 inline constexpr std::string_view wait_axis_title = "wait from submission to the first start";
-inline constexpr std::string_view total_wait_axis_title = "all waiting of a job, also after preemptions";
-inline constexpr std::string_view completion_axis_title = "time from submission to completion";
-inline constexpr std::string_view slowdown_axis_title =
-    "completion time as a multiple of the time a job runs";
 
 /// The colours of quotas and runs. Number k is the k-th colour of a palette that people with any colour
 /// vision can tell apart; the last is grey, for everything else.

@@ -378,10 +378,7 @@ vector<std::int64_t> cdf_of(vector<instant> waits, const log_time_axis& axis) {
 
 vector<vector<std::uint32_t>> preemptions_of(const replay_result& r, const vector<layer>& layers) {
   vector<vector<std::uint32_t>> counts(layers.size(), vector<std::uint32_t>(preemption_spans, 0));
-  vector<std::size_t> layer_of(r.quotas.size(), layers.size());
-  for (std::size_t k = 0; k < layers.size(); ++k) {
-    for (const std::size_t x : layers[k].quotas) layer_of[x] = k;
-  }
+  const vector<std::size_t> layer_of = layers_by_quota(r, layers, layers.size());
   const auto jobs = jobs_by_index(r);
   const instant span = std::max<instant>(1, r.time.end - r.time.begin);
   for (const cut_short& c : r.moments.cuts()) {
@@ -396,10 +393,7 @@ vector<vector<std::uint32_t>> preemptions_of(const replay_result& r, const vecto
 
 vector<vector<instant>> waits_of(const replay_result& r, const vector<layer>& layers) {
   vector<vector<instant>> waits(layers.size());
-  vector<std::size_t> layer_of(r.quotas.size(), layers.size());
-  for (std::size_t k = 0; k < layers.size(); ++k) {
-    for (const std::size_t x : layers[k].quotas) layer_of[x] = k;
-  }
+  const vector<std::size_t> layer_of = layers_by_quota(r, layers, layers.size());
   for (const replayed_job& j : r.jobs) {
     const std::size_t k = layer_of[j.quota.index()];
     if (j.start && k < layers.size()) waits[k].push_back(std::max<instant>(0, *j.start - j.submit));
@@ -421,10 +415,7 @@ vector<drawn_distribution> distributions_of(const replay_result& r, const vector
   for (auto& layers_of : of) layers_of.resize(layers.size() + 1);
   of[first_start] = waits_of(r, layers);
   of[first_start].emplace_back();
-  vector<std::size_t> layer_of(r.quotas.size(), layers.size());
-  for (std::size_t k = 0; k < layers.size(); ++k) {
-    for (const std::size_t x : layers[k].quotas) layer_of[x] = k;
-  }
+  const vector<std::size_t> layer_of = layers_by_quota(r, layers, layers.size());
   for (const replayed_job& j : r.jobs) {
     const std::size_t k = layer_of[j.quota.index()];
     if (j.outcome != sim::job_outcome::completed || !j.end || k == layers.size()) continue;
@@ -454,17 +445,15 @@ vector<drawn_distribution> distributions_of(const replay_result& r, const vector
       "the part of the jobs that had started after so long; of those that started at all", wait_axis_title);
   add(total_wait, "total_wait", "How long they wait in all",
       "the part of the jobs that waited no longer, from their submission and after preemptions; of those "
-      "that "
-      "completed",
-      total_wait_axis_title);
+      "that completed",
+      "all waiting of a job, also after preemptions");
   add(completion, "completion", "How long jobs take",
       "the part of the jobs that had completed after so long; of those that completed at all",
-      completion_axis_title);
+      "time from submission to completion");
   add(slowdown, "slowdown", "How much waiting slows them down",
       "the part of the jobs that took no more than so many times as long as they run, which counts as 10 s "
-      "at "
-      "least; of those that completed",
-      slowdown_axis_title);
+      "at least; of those that completed",
+      "completion time as a multiple of the time a job runs");
   return all;
 }
 

@@ -77,11 +77,7 @@ class data_writer {
         layers_(layers),
         distributions_(distributions),
         jobs_(jobs_by_index(r)),
-        layer_of_(r.quotas.size(), 0) {
-    for (std::size_t k = 0; k < layers.size(); ++k) {
-      for (const std::size_t x : layers[k].quotas) layer_of_[x] = k;
-    }
-  }
+        layer_of_(layers_by_quota(r, layers, 0)) {}
 
   void write() {
     json_ += "<script type=\"application/json\" id=data>{\"begin\":";

@@ -113,10 +113,7 @@ struct toll {
 /// Which jobs were preempted for which: victims in rows, beneficiaries in columns.
 void write_matrix(std::string& html, const replay_result& r, const vector<layer>& layers,
                   const vector<const replayed_job*>& jobs) {
-  vector<std::size_t> layer_of(r.quotas.size(), 0);
-  for (std::size_t k = 0; k < layers.size(); ++k) {
-    for (const std::size_t x : layers[k].quotas) layer_of[x] = k;
-  }
+  const vector<std::size_t> layer_of = layers_by_quota(r, layers, 0);
   const std::size_t n = layers.size();
   vector<toll> tolls(n * (n + 1));
   const auto of = [&](std::size_t row, std::size_t column) -> toll& { return tolls[row * (n + 1) + column]; };
@@ -211,10 +208,7 @@ void write_wait_tables(std::string& html, const replay_result& r, const vector<l
   vector<instant> all;
   for (const auto& w : waits) all.append(w.begin(), w.end());
   if (all.empty()) return;
-  vector<std::size_t> layer_of(r.quotas.size(), 0);
-  for (std::size_t k = 0; k < layers.size(); ++k) {
-    for (const std::size_t x : layers[k].quotas) layer_of[x] = k;
-  }
+  const vector<std::size_t> layer_of = layers_by_quota(r, layers, 0);
   // By layer (the last one for all jobs), and by size.
   using by_size = std::array<vector<instant>, sizes.size()>;
   vector<by_size> sized(layers.size() + 1);

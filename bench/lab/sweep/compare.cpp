@@ -355,8 +355,7 @@ std::string remarks_on_all(const vector<run_group>& groups) {
     text +=
         "\nmean ± standard deviation over the runs; ~: the difference is within the deviation (of the "
         "differences\nbetween runs of one seed, where each seed is there once); 95 %: the confidence "
-        "interval of the "
-        "difference (Student's t\nof these differences, else Welch's)\n";
+        "interval of the difference (Student's t\nof these differences, else Welch's)\n";
   }
   for_each_run(groups, [&](const run_summary& r) {
     if (!r.stopped.empty()) text += fmt::format("\n{} ended early ({}).\n", r.label, r.stopped);

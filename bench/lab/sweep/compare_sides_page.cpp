@@ -205,9 +205,8 @@ void write_head(std::string& html, const vector<run_group>& groups, const vector
   if (most > 1) {
     html +=
         "; mean ± standard deviation over the runs of each; the lines on the bars reach from their 10th to "
-        "their "
-        "90th percentile; ~: the difference is within the deviation of the differences between runs of one "
-        "seed";
+        "their 90th percentile; ~: the difference is within the deviation of the differences between runs of "
+        "one seed";
   }
   const std::string& first = sets.front().names.front();
   const auto same = [&](const side_set& s) { return s.names.front() == first; };
