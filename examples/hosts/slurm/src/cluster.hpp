@@ -254,7 +254,7 @@ class cluster {
   /// The switches of topology.conf; none if there is no such topology.
   [[nodiscard]] virtual std::vector<network_switch> topology() = 0;
 
-  /// Lets a pending job start, at once; on exactly these nodes, unless there are none. Of several that are
+  /// Lets a pending job start, at once; on exactly these nodes, if it is to require them. Of several that are
   /// released those that are to be `first` start before all others.
   [[nodiscard]] virtual outcome release(const job& j, const std::vector<std::string>& nodes, bool first,
                                         const comments& say) = 0;

@@ -655,15 +655,9 @@ outcome slurm_client::release(const job& j, const std::vector<std::string>& node
   u.set_priority(j, INFINITE);
   // Slurm makes its own present of a time that is past, whatever the clock here says.
   u.message.begin_time = 1;
-  // The number of nodes is its user's: with others than it may have, Slurm chooses, and the governor follows.
-  const auto planned = static_cast<std::uint32_t>(nodes.size());
-  const bool is_pinned =
-      planned >= j.request.nodes && (j.request.max_nodes == 0 || planned <= j.request.max_nodes);
-  std::string list;
-  for (const std::string& n : nodes) list.append(list.empty() ? "" : ",").append(n);
-  if (is_pinned) u.message.req_nodes = writable(list);
   // Otherwise Slurm would be free to take more than what the policy has counted.
-  const std::uint32_t count = is_pinned ? planned : j.request.nodes;
+  const bool is_pinned = say.required && !say.required->empty();
+  const std::uint32_t count = is_pinned ? static_cast<std::uint32_t>(nodes.size()) : j.request.nodes;
   if (count > j.request.nodes || j.request.max_nodes > count) {
     u.message.min_nodes = count;
     u.message.max_nodes = count;

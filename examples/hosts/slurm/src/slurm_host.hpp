@@ -84,8 +84,10 @@ class slurm_host final : public host {
     // Its last run.
 
     milliseconds ran_since = 0;
-    /// Empty if that was not seen.
+    /// Of the last run that was seen: its nodes, and the restarts before it. More than one since then, and
+    /// another was not seen.
     std::vector<std::string> ran_on{};
+    std::uint32_t ran_after = 0;
 
     /// It is to leave: why, for whom, and when it was warned.
     struct order {

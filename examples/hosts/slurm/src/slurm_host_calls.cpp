@@ -29,6 +29,11 @@ constexpr std::size_t most_holds = 50;
   return {first, first + std::min(pods(component), left())};
 }
 
+/// The number of nodes is its user's: with others than it may have, Slurm chooses, and the governor follows.
+[[nodiscard]] bool may_be_pinned(const job& j, std::size_t nodes) {
+  return nodes > 0 && nodes >= j.request.nodes && (j.request.max_nodes == 0 || nodes <= j.request.max_nodes);
+}
+
 void set_held(job& j, bool is_held) {
   j.is_held = is_held;
   for (job& part : parts_of(j)) part.is_held = is_held;
@@ -101,13 +106,21 @@ void slurm_host::release(record& r, command& c) {
   std::size_t number = 0;
   c.result = call_for_parts(r, "release", [&](const job& part, comments& say) {
     std::string where;
+    std::string list;
     std::vector<std::string> nodes;
     for (const node_share& s : nodes_of(number++, r.sent_to, r.what)) {
       where.append(nodes.empty() ? " on " : " ").append(s.node).append(1, ':');
       where.append(std::to_string(s.gpus));
+      list.append(nodes.empty() ? "" : ",").append(s.node);
       nodes.push_back(s.node);
     }
     say = comments_for(part, "admitted" + where + lent, "admitted" + lent, nodes_to_avoid(r));
+    // It may yield before the next poll says what it requires now.
+    if (may_be_pinned(part, nodes.size())) {
+      say.required = std::move(list);
+    } else if (!pinned_nodes(part).empty()) {
+      say.required = "";
+    }
     return slurm_.release(part, nodes, first, say);
   });
   if (c.result.is == outcome::kind::away) {
@@ -193,6 +206,8 @@ void slurm_host::push_out(record& r) {
     return o;
   };
   if (j.state == run_state::ended) {
+    // A governor before this one may have warned it.
+    if (!order.warned) order.warned = now_.steady;
     const outcome o = requeue("it ended when it was warned");
     if (o.is == outcome::kind::refused || o.is == outcome::kind::too_late) forget(job_key{j.key});
     return;

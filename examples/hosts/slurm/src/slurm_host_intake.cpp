@@ -272,6 +272,7 @@ void slurm_host::take_in_running(record& r) {
   const job& j = r.is;
   r.ran_since = j.started * 1000;
   r.ran_on.clear();
+  r.ran_after = j.restarts;
   for (const node_share& s : j.nodes) r.ran_on.push_back(s.node);
   r.is_stray = r.is_in_doubt = r.had_victims = r.is_spent = r.is_impossible = false;
   r.failed_at = 0;

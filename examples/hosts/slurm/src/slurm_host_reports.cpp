@@ -159,9 +159,9 @@ bool slurm_host::shares(const record& r, const record& with) const {
 std::string slurm_host::nodes_to_avoid(const record& r) const {
   std::string list;
   if (config_.slurm.places_jobs || r.is.restarts == 0) return list;
+  const bool was_seen = !r.ran_on.empty() && r.is.restarts <= r.ran_after + 1;
   for (const std::string& n : closed_) {
-    const bool ran_there =
-        r.ran_on.empty() || std::find(r.ran_on.begin(), r.ran_on.end(), n) != r.ran_on.end();
+    const bool ran_there = !was_seen || std::find(r.ran_on.begin(), r.ran_on.end(), n) != r.ran_on.end();
     if (ran_there) list.append(list.empty() ? "" : ",").append(n);
   }
   return list;

@@ -32,9 +32,10 @@ class fake_slurm final : public cluster {
     /// What it does when it is warned.
     enum class manner { ignores, fails, completes } when_warned = manner::fails;
     std::optional<seconds> clean_at{};
-    /// The node with which its last run failed, and whether what is cleaned up there took a later run with
-    /// it.
+    /// The node with which its last run failed, whether the governor has released it since, and whether what
+    /// is cleaned up there took the run with it that followed.
     std::string failed_on{};
+    bool is_sent_again = false;
     bool was_lost = false;
     std::optional<seconds> ends_at{};
     int starts = 0;
@@ -185,6 +186,7 @@ class fake_slurm final : public cluster {
                                         [&](const node_share& s) { return s.node == nodes[n].name; });
       if (!is_there || t.is.state != run_state::running) continue;
       t.failed_on = nodes[n].name;
+      t.is_sent_again = false;
       const auto can = [](const truth& one) { return one.is.may_requeue; };
       if (all_of(t, can)) {
         leave(t, false);
@@ -212,6 +214,8 @@ class fake_slurm final : public cluster {
       } else if (one.is.state == run_state::pending) {
         one.is.state = run_state::ended;
       }
+      // What is being cleaned up is not requeued after that.
+      one.is.is_requeued = false;
     };
     is_part ? end(t) : each(t, end);
   }
@@ -240,30 +244,40 @@ class fake_slurm final : public cluster {
     calls_now = 0;
     if (is_away) return {outcome::kind::away, "nobody answers"};
     const std::size_t before = to.jobs.size();
-    std::map<job_key, job> seen;
-    for (const auto& [k, t] : jobs) {
-      if (!t.is.component) {
-        seen.emplace(k, t.is);
-      } else if (*t.is.component == 0) {
-        seen.emplace(t.is.key, whole(k));
-      }
-    }
-    for (const auto& [k, j] : seen) {
-      const auto [at, is_new] = told_.try_emplace(k);
-      if (!is_new && at->second == j) continue;
+    std::size_t known = 0;
+    const auto tell = [&](const job& j) {
+      ++known;
+      const auto [at, is_new] = told_.try_emplace(j.key);
+      if (!is_new && at->second == j) return;
       at->second = j;
       to.jobs.push_back(j);
+    };
+    for (const auto& [k, t] : jobs) {
+      if (!t.is.component) {
+        tell(t.is);
+      } else if (*t.is.component == 0) {
+        tell(whole(k));
+      }
     }
-    std::erase_if(told_, [&](const auto& j) {
-      if (seen.count(j.first) != 0) return false;
-      to.gone.push_back(j.first);
-      return true;
-    });
+    if (told_.size() != known) {
+      std::erase_if(told_, [&](const auto& j) {
+        const job_key& k = j.first;
+        // Or it is told by its leader.
+        if (jobs.count(k) != 0 || (k.task == job_key::no_task && jobs.count({k.id, 0}) != 0)) return false;
+        to.gone.push_back(k);
+        return true;
+      });
+    }
     for (node& n : nodes) {
-      n.gpus_used = used_on(n.name);
-      for (const auto& [k, t] : jobs) {
-        if (t.is.state != run_state::completing) continue;
-        for (const node_share& s : t.is.nodes) n.gpus_used -= s.node == n.name ? s.gpus : 0;
+      const auto gone = lost.find(n.name);
+      n.gpus_used = gone == lost.end() ? 0 : gone->second;
+    }
+    for (const auto& [k, t] : jobs) {
+      if (t.is.state == run_state::completing) continue;
+      for (const node_share& s : t.is.nodes) {
+        const auto n =
+            std::find_if(nodes.begin(), nodes.end(), [&](const node& o) { return o.name == s.node; });
+        if (n != nodes.end()) n->gpus_used += s.gpus;
       }
     }
     if (nodes != told_nodes_) to.nodes = told_nodes_ = nodes;
@@ -291,10 +305,10 @@ class fake_slurm final : public cluster {
       if (t.is.state != run_state::pending) return false;
       t.is.is_held = false;
       t.is.eligible = now;
-      t.pinned = on;
+      t.pinned = say.required && !say.required->empty() ? on : std::vector<std::string>{};
       t.is_first = first;
-      if (!on.empty()) t.is.required_nodes = list_of(on);
       t.unasked = false;
+      t.is_sent_again = true;
       t.is.why_pending.clear();
       note(t, say);
       return true;
@@ -387,11 +401,6 @@ class fake_slurm final : public cluster {
     if (!say.required) return;
     t.is.required_nodes = *say.required;
     if (say.required->empty()) t.pinned.clear();
-  }
-  [[nodiscard]] static std::string list_of(const std::vector<std::string>& names) {
-    std::string list;
-    for (const std::string& n : names) list.append(list.empty() ? "" : ",").append(n);
-    return list;
   }
 
   [[nodiscard]] bool admits(const node& n, const truth& t) const {
@@ -486,7 +495,8 @@ class fake_slurm final : public cluster {
     for (const std::string& name : on) {
       t.is.nodes.push_back({name, t.gpus_per_node, 1});
       const auto n = std::find_if(nodes.begin(), nodes.end(), [&](const node& o) { return o.name == name; });
-      t.was_lost = t.was_lost || (!t.unasked && name == t.failed_on && now < n->started + 2);
+      t.was_lost =
+          t.was_lost || (t.is_sent_again && !t.unasked && name == t.failed_on && now < n->started + 2);
     }
     t.failed_on.clear();
   }

@@ -53,9 +53,14 @@ struct world {
     around.events = [this](const std::string& line) { events << line << '\n'; };
     it = std::make_unique<slurm_governor>(conf, slurm, std::move(around), observes);
   }
-  /// As after SIGKILL: a new governor, with the journal as it was written last, or without it.
-  void restart(bool with_journal) {
+  /// As by SIGKILL: its journal is that of after the last tick.
+  void kill() {
+    journal = it->remembers();
     it.reset();
+  }
+  /// A new governor after that, with the journal or without it.
+  void restart(bool with_journal) {
+    if (it != nullptr) kill();
     slurm.start_polling_again();
     begin();
     if (with_journal) it->remember(journal);
@@ -63,7 +68,6 @@ struct world {
   void tick() {
     slurm.advance(1);
     it->tick({(slurm.now + clock_off) * 1000, slurm.now * 1000});
-    journal = it->remembers();
   }
   void ticks(int n) {
     for (int i = 0; i < n; ++i) tick();
@@ -211,7 +215,7 @@ TEST_CASE("governor: a reclaim that ends while there is no governor is over for 
       const auto is_gone = [&](const job_key& k) { return w.at(k).restarts > 0; };
       for (int i = 0; i < 20 && std::none_of(borrowers.begin(), borrowers.end(), is_gone); ++i) w.tick();
       // The victim is cleaned up, waits again, and was submitted again as far as Slurm knows.
-      w.it.reset();
+      w.kill();
       for (int i = 0; i < 20; ++i) w.slurm.advance(1);
       w.restart(with_journal);
       w.ticks(with_journal ? 4 : 12);
@@ -759,8 +763,9 @@ TEST_CASE("governor: a job that left while nobody governed, and that Slurm has f
   w.ticks(3);
   w.slurm.submit("b", 1, 8, 50);
   w.tick();
-  REQUIRE(w.journal.leaving.size() == 1);
-  const job_key k = parse_job_key(w.journal.leaving.front().job.name).value();
+  const auto leaving = w.it->remembers().leaving;
+  REQUIRE(leaving.size() == 1);
+  const job_key k = parse_job_key(leaving.front().job.name).value();
   w.slurm.jobs.erase(k);
   w.restart(true);
   w.ticks(2);
@@ -876,6 +881,85 @@ TEST_CASE("governor: what was requeued with its node does not wait for that node
       CHECK(w.at(k).nodes.front().node != name);
     }
   }
+}
+
+TEST_CASE(
+    "governor: where Slurm chooses, a run that was not seen, and ended with its node, does not end the "
+    "next") {
+  world w{config_of(three_teams, false)};
+  const job_key k = w.slurm.submit("a", 1, 8, 100);
+  w.ticks(3);
+  REQUIRE(w.state(k) == run_state::running);
+  REQUIRE(w.at(k).nodes.front().node == "n1");
+  w.slurm.requeue_unasked(k);
+  // It is released again, and has only the second node, which fails before the governor has looked again.
+  for (const std::size_t n : {0U, 2U, 3U}) w.slurm.nodes[n].is_open = false;
+  const auto is_released = [&] { return w.state(k) == run_state::pending && !w.at(k).is_held; };
+  while (!is_released()) w.tick();
+  w.slurm.advance(1);
+  REQUIRE(w.state(k) == run_state::running);
+  w.slurm.fail(1);
+  while (!is_released()) w.tick();
+  w.slurm.mend(1);
+  w.ticks(10);
+  CHECK(w.state(k) == run_state::running);
+  CHECK(!w.slurm.jobs.at(k).was_lost);
+}
+
+TEST_CASE("governor: who dies of the warning of a governor that has left no journal waits again") {
+  world w{config_of(three_teams)};
+  std::vector<job_key> lent;
+  for (int i = 0; i < 4; ++i) lent.push_back(w.slurm.submit("b", 1, 8, 1000));
+  w.ticks(4);
+  const job_key own = w.slurm.submit("a", 1, 8, 50);
+  const auto dying = [&] {
+    return std::find_if(lent.begin(), lent.end(),
+                        [&](const job_key& k) { return w.state(k) == run_state::completing; });
+  };
+  while (dying() == lent.end()) w.tick();
+  const job_key victim = *dying();
+  // That it yields was not heard.
+  w.slurm.jobs.at(victim).is.admin_comment = "allot: admitted on n1:8";
+  w.restart(false);
+  w.ticks(12);
+  CHECK(w.state(own) == run_state::running);
+  CHECK(w.state(victim) == run_state::pending);
+  CHECK(w.at(victim).admin_comment.starts_with("allot: waits"));
+}
+
+TEST_CASE("governor: who yields before it has started, before the next poll, is still known to be pinned") {
+  fake_slurm slurm;
+  slurm.add_nodes(4, 8);
+  slurm_host host{config_of(three_teams), slurm, {}, false};
+  decision_log log{[](const std::string&) {}};
+  host.log_to(log);
+  const auto poll = [&] {
+    host.step({slurm.now * 1000, slurm.now * 1000});
+    changes c;
+    CHECK(host.poll(c));
+    return c;
+  };
+  const job_key k = slurm.submit("a", 2, 4, 100);
+  changes c = poll();
+  REQUIRE(c.jobs.size() == 1);
+  std::vector<command> all(1);
+  all[0].is = command::kind::start;
+  all[0].job = &c.jobs[0];
+  all[0].admission.where = {{"n1", 4, 1}, {"n2", 4, 1}};
+  host.carry_out(all);
+  CHECK(slurm.jobs.at(k).is.required_nodes == "n1,n2");
+  REQUIRE(all[0].after);
+  const job_report starts = *all[0].after;
+  std::vector<command> yields(1);
+  yields[0].is = command::kind::stop;
+  yields[0].job = &starts;
+  host.carry_out(yields);
+  CHECK(slurm.jobs.at(k).is.is_held);
+  c = poll();
+  REQUIRE(c.jobs.size() == 1);
+  // Others may be evicted for it: that it requires nodes was no wish of its user's.
+  CHECK(c.jobs[0].what->preempts);
+  CHECK(own_requirements(slurm.jobs.at(k).is).empty());
 }
 
 TEST_CASE("governor: what has been released to a node that fails is sent elsewhere") {
