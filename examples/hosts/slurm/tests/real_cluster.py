@@ -619,7 +619,8 @@ def part_components(part):
     governor.kill()
     governor.start()
     part.check(part.runs([owner], 30), f"the owner has its own back: {part.state(owner)} {watch.used()}")
-    part.check(is_in(leader, "PENDING")(watch.jobs), f"the job is gone whole: {states(leader)}")
+    # It may have died of the warning: then its nodes are free before it is requeued.
+    part.check(watch.until(is_in(leader, "PENDING"), 10), f"the job is gone whole: {states(leader)}")
     governor.kill()
     governor.start()
     part.check(part.drain([owner], 30), f"the owner ends: {part.state(owner)}")
