@@ -950,10 +950,10 @@ TEST_CASE("governor: who yields before it has started, before the next poll, is 
   CHECK(slurm.jobs.at(k).is.required_nodes == "n1,n2");
   REQUIRE(all[0].after);
   const job_report starts = *all[0].after;
-  std::vector<command> yields(1);
-  yields[0].is = command::kind::stop;
-  yields[0].job = &starts;
-  host.carry_out(yields);
+  std::vector<command> stops(1);
+  stops[0].is = command::kind::stop;
+  stops[0].job = &starts;
+  host.carry_out(stops);
   CHECK(slurm.jobs.at(k).is.is_held);
   c = poll();
   REQUIRE(c.jobs.size() == 1);
