@@ -13,6 +13,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 
 namespace allot {
@@ -73,20 +74,23 @@ class fair_share_targets {
     return may.borrow != preempt_borrow::never || may.reclaim != preempt_reclaim::never;
   }
 
-  /// As `hierarchical_reclaim::run`. For each candidate considered, O(N depth + children of the quotas on the
-  /// way down); the jobs of those quotas are sorted once a search, and shares are computed once until the
-  /// ledger changes below. Between calls of `begin_cycle` all changes of the ledger are noted.
+  /// As `hierarchical_reclaim::run`. O(own jobs + children of the quotas above) if nobody else has as high a
+  /// share, as usual when all heads search again after a release. Otherwise, for each candidate considered,
+  /// O(N depth + children of the quotas on the way down); the jobs of those quotas are sorted once a search.
+  /// Shares are computed once until the ledger changes below: between calls of `begin_cycle` all changes of
+  /// the ledger are noted.
   template <holding_jobs<N> Jobs, search_world<N> World>
   [[nodiscard]] bool run(ledger<N>& l, const Jobs& jobs, const beneficiary<N>& b,
                          const std::array<bool, N>& contested, World& world) {
-    contested_ = contested;
     victims_.clear();
+    if (b.may.within == preempt_within::never && b.may.reclaim == preempt_reclaim::never) return false;
+    contested_ = contested;
     entries_.clear();
     touched_.clear();
     ++search_;
     l.charge(b.quota, b.request);
     forget_shares(l, b.quota);
-    const bool found = ask(l, jobs, b, world);
+    const bool found = !nobody_yields(l, jobs, b) && ask(l, jobs, b, world);
     l.release(b.quota, b.request);
     detail::kueue_trial<N, World> trial{l, world, b};
     if (found) {
@@ -152,8 +156,35 @@ class fair_share_targets {
   template <class Jobs>
   void add_jobs(const Jobs& jobs, const beneficiary<N>& b, quota_id x, relation how) {
     jobs.for_each(x, [&](const candidate<N>& c) {
-      if (uses_any(c.job->request, contested_) && may_preempt(b, *c.job, how)) entries_.push_back({c});
+      if (may_take(b, c, how)) entries_.push_back({c});
     });
+  }
+  [[nodiscard]] bool may_take(const beneficiary<N>& b, const candidate<N>& c, relation how) const {
+    return uses_any(c.job->request, contested_) && may_preempt(b, *c.job, how);
+  }
+
+  /// Whether a share beside those of the beneficiary's quota and of the quotas above it borrows, and compares
+  /// so with the one beside which it stands. O(children of the quotas above).
+  template <class Compare>
+  [[nodiscard]] bool any_side(const ledger<N>& l, quota_id own, Compare compare) {
+    const quota_tree<N>& tree = l.tree();
+    for (quota_id x = own, above = tree.parent(own); above; x = above, above = tree.parent(above)) {
+      for (const quota_id c : tree.children(above)) {
+        if (c != x && share(l, c).borrows && compare(share(l, c), share(l, x))) return true;
+      }
+    }
+    return false;
+  }
+  /// Whether it is plain, before any job is listed, that nobody is preempted: no share is as high as the
+  /// beneficiary's, and shares only fall when a job goes. Precondition: the request is charged.
+  template <class Jobs>
+  [[nodiscard]] bool nobody_yields(const ledger<N>& l, const Jobs& jobs, const beneficiary<N>& b) {
+    if (detail::is_within_supply(l, b.quota, contested_) || any_side(l, b.quota, std::greater_equal<>{}))
+      return false;
+    bool any_own = false;
+    jobs.for_each(b.quota,
+                  [&](const candidate<N>& c) { any_own = any_own || may_take(b, c, relation::same_quota); });
+    return !any_own;
   }
 
   /// Precondition: the request is charged. Takes out the victims; returns whether it fits in the end.
@@ -161,9 +192,10 @@ class fair_share_targets {
   [[nodiscard]] bool ask(ledger<N>& l, const Jobs& jobs, const beneficiary<N>& b, World& world) {
     begin_round();
     again_.clear();
+    spared_.clear();
     const bool within_own = detail::is_within_supply(l, b.quota, contested_);
     const auto look_up = [&](quota_id x) { load(l, jobs, b, x); };
-    while (const quota_id x = next_donor(l, b.quota, look_up)) {
+    while (const quota_id x = next_donor(l, b.quota, look_up, !within_own)) {
       if (x == b.quota) {
         if (take(l, b, world, pop(x), relation::same_quota)) return true;
       } else if (within_own) {
@@ -173,9 +205,12 @@ class fair_share_targets {
       }
     }
     if (rules_.first != share_rule::final_share || !rules_.then_initial) return false;
+    if (within_own || !any_side(l, b.quota, std::greater<>{})) return false;
+    for (const quota_id above : spared_) list_spared(l, b.quota, above, look_up);
     begin_round();
     for (const std::size_t i : again_) append(i);
-    while (const quota_id x = next_donor(l, b.quota, [](quota_id) {})) {
+    while (const quota_id x = next_donor(
+               l, b.quota, [](quota_id) {}, false)) {
       const auto [mine, theirs] = sides(l, b.quota, x);
       const std::size_t first = pop(x);
       if (share(l, mine) < share(l, theirs) && take(l, b, world, first, relation::rival)) {
@@ -191,24 +226,24 @@ class fair_share_targets {
     const auto [mine, theirs] = sides(l, b.quota, x);
     const borrowed_share asker = share(l, mine);
     const borrowed_share before = share(l, theirs);
-    const bool hopeless = asker.weighted.is_infinite() && !before.weighted.is_infinite();
+    const bool by_initial = rules_.first == share_rule::initial_share;
+    // Shares only fall when a job goes.
+    const bool hopeless = by_initial ? asker >= before : asker > before;
     while (has_candidates(x)) {
       const std::size_t i = pop(x);
-      if (!hopeless && yields(l, *entries_[i].who.job, theirs, asker, before)) {
+      if (!hopeless && (by_initial || asker <= share_without(l, *entries_[i].who.job, theirs))) {
         return take(l, b, world, i, relation::rival);
       }
       again_.push_back(i);
     }
     return false;
   }
-  [[nodiscard]] bool yields(ledger<N>& l, const running_job<N>& j, quota_id theirs,
-                            const borrowed_share& asker, const borrowed_share& before) {
-    if (rules_.first == share_rule::initial_share) return asker < before;
+  [[nodiscard]] borrowed_share share_without(ledger<N>& l, const running_job<N>& j, quota_id theirs) const {
     const savepoint s = l.save();
     l.release(j.quota, j.request, j.in);
     const borrowed_share after = shares_.share_of(l, theirs);
     l.rollback(s);
-    return asker <= after;
+    return after;
   }
   template <class World>
   [[nodiscard]] bool take(ledger<N>& l, const beneficiary<N>& b, World& world, std::size_t i, relation how) {
@@ -279,26 +314,18 @@ class fair_share_targets {
     }
   }
 
-  /// The quota whose first candidate is considered next; none if no candidate is left.
+  /// The quota whose first candidate is considered next; none if no candidate is left, or, if rivals are
+  /// asked, none that could yield.
   template <class LookUp>
-  [[nodiscard]] quota_id next_donor(const ledger<N>& l, quota_id own, LookUp look_up) {
+  [[nodiscard]] quota_id next_donor(const ledger<N>& l, quota_id own, LookUp look_up, bool asks_rivals) {
     const quota_tree<N>& tree = l.tree();
     if (!tree.parent(own) && tree.children(own).empty()) {
       look_up(own);
       return has_candidates(own) ? own : quota_id::none();
     }
-    quota_id root = own;
-    while (const quota_id p = tree.parent(root)) root = p;
-    while (seats_[root.index()].below_done != mark_) {
-      if (const quota_id x = descend(l, own, root, look_up)) return x;
-    }
-    return {};
-  }
-  /// One walk down. None if it only found that some quotas have nothing more to give.
-  template <class LookUp>
-  [[nodiscard]] quota_id descend(const ledger<N>& l, quota_id own, quota_id from, LookUp look_up) {
-    const quota_tree<N>& tree = l.tree();
-    for (quota_id x = from;;) {
+    quota_id x = own;
+    while (const quota_id p = tree.parent(x)) x = p;
+    while (x && seats_[x.index()].below_done != mark_) {
       quota_id best_seat{};
       quota_id best_below{};
       consider_seat(l, own, x, best_seat, look_up);
@@ -309,13 +336,45 @@ class fair_share_targets {
           consider_below(l, own, c, best_below);
         }
       }
-      if (!best_seat && !best_below) {
-        seats_[x.index()].below_done = mark_;
-        return {};
-      }
       const bool below = best_below && (!best_seat || share(l, best_below) >= seat_share(l, best_seat));
-      if (!below) return best_seat;
-      x = best_below;
+      const quota_id best = below ? best_below : best_seat;
+      if (best && asks_rivals && spares(l, own, x, best)) {
+        spared_.push_back(x);
+      } else if (best && !below) {
+        return best;
+      } else if (best) {
+        x = best;
+        continue;
+      }
+      // Above x, all is as it was on the way down.
+      seats_[x.index()].below_done = mark_;
+      x = tree.parent(x);
+    }
+    return {};
+  }
+  /// Whether x, with that child next, is above the beneficiary's quota and has nobody left who could yield:
+  /// the beneficiary's side came before, and no other has a higher share.
+  [[nodiscard]] bool spares(const ledger<N>& l, quota_id own, quota_id x, quota_id next) {
+    const quota_id mine = l.tree().side_of(own, x);
+    return mine && next != mine && share(l, next) < share(l, mine);
+  }
+  /// Lists the candidates of x and below that were spared, for the second rule.
+  template <class LookUp>
+  void list_spared(const ledger<N>& l, quota_id own, quota_id x, LookUp look_up) {
+    const auto list_own = [&](quota_id y) {
+      quota_id found{};
+      consider_seat(l, own, y, found, look_up);
+      while (found && has_candidates(y)) again_.push_back(pop(y));
+    };
+    list_own(x);
+    for (const quota_id c : l.tree().children(x)) {
+      if (l.tree().children(c).empty()) {
+        list_own(c);
+      } else if (seats_[c.index()].below_done != mark_) {
+        quota_id found{};
+        consider_below(l, own, c, found);
+        if (found) list_spared(l, own, c, look_up);
+      }
     }
   }
   /// Considers x's own jobs.
@@ -346,6 +405,8 @@ class fair_share_targets {
   vector<entry> entries_;
   /// The candidates that the first rule protected, in the order in which they were considered.
   vector<std::size_t> again_;
+  /// The quotas below which it protects all that are left.
+  vector<quota_id> spared_;
   vector<seat> seats_;
   vector<victim<N>> victims_;
   /// The quotas that the search has taken jobs of.
