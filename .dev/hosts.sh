@@ -22,7 +22,7 @@ run_slurm() {
   [ "$what" != test ] || needs test
   configure release
   case $what in
-    test) build release allot_slurm allot_slurm_clock allot_slurm_tests ;;
+    test) build release allot_slurm allot_slurm_clock allot_slurm_tests allot_governor_tests ;;
     *) build release allot_slurm ;;
   esac
   case $what in
@@ -38,12 +38,15 @@ test_host() { # slurm | kueue [PART...]
   local host=$1 counted passed failed
   local log=$logs/$host-test.txt
   shift
-  "build/release/examples/hosts/$host/allot_${host}_tests" >"$log" 2>&1
-  local status=$?
+  # The governor's first: 10,000 schedules of faults in all with those of the hosts.
+  local status=0 of
+  for of in governor "$host"; do
+    "build/release/examples/hosts/$of/allot_${of}_tests" || status=1
+  done >"$log" 2>&1
   cat "$log"
-  counted=$(sed -nE 's/^\[doctest\] test cases: .* ([0-9]+) passed \| +([0-9]+) failed.*/\1 \2/p' "$log")
-  # It ended before it could count.
-  counted=${counted:-0 1}
+  # Without two counts, one ended before it could count.
+  counted=$(sed -nE 's/^\[doctest\] test cases: .* ([0-9]+) passed \| +([0-9]+) failed.*/\1 \2/p' "$log" |
+    awk '{ passed += $1; failed += $2 } END { print passed + 0, failed + (NR < 2) }')
   python3 "examples/hosts/$host/tests/real_cluster.py" --keep "build/$host/tests" "$@" | tee "$log"
   status=$((status + PIPESTATUS[0]))
   read -r passed failed < <(tail -n 1 "$log" | sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p')
@@ -156,7 +159,7 @@ run_kueue() {
   [ "$what" != test ] || needs test
   configure release
   case $what in
-    test) build release allot allot_kueue allot_kueue_tests ;;
+    test) build release allot allot_kueue allot_kueue_tests allot_governor_tests ;;
     *) build release allot_kueue ;;
   esac
   case $what in

@@ -250,12 +250,14 @@ struct reclaiming : allot::kueue_fair {
 BENCHMARK_TEMPLATE(large_cluster, allot::standard)
     ->Arg(1'250)
     ->Arg(12'500)
+    ->Arg(125'000)
     ->Iterations(1)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_TEMPLATE(large_cluster, reclaiming)->Arg(1'250)->Iterations(1)->Unit(benchmark::kMillisecond);
 BENCHMARK_TEMPLATE(large_cluster, allot::kueue_fair)
     ->Arg(1'250)
     ->Arg(12'500)
+    ->Arg(125'000)
     ->Iterations(1)
     ->Unit(benchmark::kMillisecond);
 

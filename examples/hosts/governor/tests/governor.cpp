@@ -648,7 +648,7 @@ void run_any_world(allot_test::random_source& random) {
 }
 
 TEST_CASE("whatever happens, every job ends once, and the log says why" * doctest::test_suite("schedules")) {
-  allot_test::for_each_seed(300, run_any_world);
+  allot_test::for_each_seed(8000, run_any_world);
 }
 
 TEST_CASE(

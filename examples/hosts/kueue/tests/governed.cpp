@@ -242,7 +242,7 @@ void run_world(allot_test::random_source& random, const std::string& policy) {
 
 TEST_CASE("whatever goes wrong, every workload ends once, and the law holds" *
           doctest::test_suite("schedules")) {
-  allot_test::for_each_seed(100, [](allot_test::random_source& random) {
+  allot_test::for_each_seed(1000, [](allot_test::random_source& random) {
     static constexpr const char* policies[] = {"standard", "kueue", "kueue_fair", "runai", "hyperpod", "pai"};
     const std::string policy = random.pick(policies);
     run_world(random, policy);

@@ -382,7 +382,7 @@ void run_world(allot_test::random_source& random, const std::string& policy) {
 
 TEST_CASE("whatever goes wrong, no GPU has two pods, and every workload that is placed ends once" *
           doctest::test_suite("schedules")) {
-  allot_test::for_each_seed(60, [](allot_test::random_source& random) {
+  allot_test::for_each_seed(500, [](allot_test::random_source& random) {
     static constexpr const char* policies[] = {"standard", "kueue", "kueue_fair", "runai", "hyperpod", "pai"};
     const std::string policy = random.pick(policies);
     run_world(random, policy);

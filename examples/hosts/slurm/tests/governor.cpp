@@ -1567,7 +1567,7 @@ TEST_CASE("status --if: what a change makes of a heterogeneous job") {
 }
 
 TEST_CASE("governor: every job ends once, whatever happens" * doctest::test_suite("schedules")) {
-  allot_test::for_each_seed(40, [](const allot_test::random_source& source) {
+  allot_test::for_each_seed(300, [](const allot_test::random_source& source) {
     const auto seed = static_cast<unsigned>(source.seed());
     std::mt19937 random{seed};
     const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
@@ -1638,7 +1638,7 @@ TEST_CASE(
     "governor: where Slurm and people say no, nothing is lost, and nobody is evicted twice for a job that "
     "did not start" *
     doctest::test_suite("schedules")) {
-  allot_test::for_each_seed(30, [](const allot_test::random_source& source) {
+  allot_test::for_each_seed(200, [](const allot_test::random_source& source) {
     const auto seed = static_cast<unsigned>(source.seed());
     std::mt19937 random{seed};
     const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
