@@ -67,6 +67,46 @@ grep -q '"pod_sets": *"1 router, 2 to 6 worker"' sets-standard/trace.json || fai
 exits 0 "$allot" replay sets.json --at 50
 says "$(<out)" '*chat *n-0 n-1; 1 router, 6 worker*'
 
+# --- jobs that run at other speeds: preempted, in an outage, with fewer pods, side by side, in two racks
+cat >speeds.json <<'JSON'
+{"format": "allot-scenario/1",
+ "cluster": {"topology": ["rack"], "nodes": [
+   {"name": "v", "gpus": 2, "gpu_model": "V100", "labels": {"rack": "r1"}},
+   {"name": "k", "gpus": 2, "gpu_model": "K80", "labels": {"rack": "r2"}}]},
+ "quotas": [{"name": "all"}, {"name": "own", "parent": "all", "nominal": {"gpu": 4}}, {"name": "guest", "parent": "all"}],
+ "speeds": [{"class": "slow", "gpu_model": {"K80": 0.5}, "pods": {"1": 1, "2": 1.5}},
+            {"class": "share", "neighbours": [0.6]}, {"class": "wide", "apart": {"level": "rack", "speed": 0.5}}],
+ "events": [{"at_s": 300, "node_down": {"node": "k"}}, {"at_s": 310, "node_up": {"node": "k"}}],
+ "jobs": [
+   {"id": "p", "quota": "guest", "request": {"gpu": 2}, "class": "slow", "gpu_model": "K80", "duration_s": 100,
+    "checkpoint_s": 10, "restart_s": 5},
+   {"id": "o", "quota": "own", "request": {"gpu": 2}, "gpu_model": "K80", "submit_s": 50, "duration_s": 10},
+   {"id": "f", "quota": "guest", "request": {"gpu": 1}, "class": "slow", "gpu_model": "K80", "submit_s": 290, "duration_s": 20},
+   {"id": "e", "quota": "guest", "request": {"gpu": 1}, "pods": 2, "min_pods": 1, "class": "slow", "gpu_model": "K80",
+    "submit_s": 400, "duration_s": 30},
+   {"id": "o2", "quota": "own", "request": {"gpu": 1}, "gpu_model": "K80", "submit_s": 420, "duration_s": 10},
+   {"id": "s", "quota": "own", "request": {"gpu": 0.5}, "class": "share", "submit_s": 500, "duration_s": 100},
+   {"id": "s2", "quota": "own", "request": {"gpu": 0.5}, "class": "share", "submit_s": 540, "duration_s": 100},
+   {"id": "w", "quota": "own", "request": {"gpu": 1}, "pods": 3, "class": "wide", "submit_s": 700, "duration_s": 10},
+   {"id": "w2", "quota": "own", "request": {"gpu": 1}, "pods": 2, "class": "wide", "submit_s": 730, "duration_s": 10},
+   {"id": "cut", "quota": "own", "request": {"gpu": 1}, "class": "slow", "gpu_model": "K80", "submit_s": 800, "duration_s": 100}]}
+JSON
+exits 0 "$allot" replay speeds.json --out speeds --until 900
+# p loses 10 s, in which it did 5 s of work, and a restart; e does two thirds with one pod, of which 0.666 are counted.
+says "$(cut -d, -f1,4,5,8,9,20 speeds/jobs.csv)" "job_id,start_s,end_s,preemptions,lost_s,work_s
+p,0,225,1,15,100
+o,50,60,0,0,10
+f,290,350,1,10,20
+e,400,463.34,0,0,30
+o2,420,430,0,0,10
+s,500,640,0,0,100
+s2,540,680,0,0,100
+w,700,720,0,0,10
+w2,730,740,0,0,10
+cut,800,,0,0,50"
+exits 0 "$allot" replay speeds.json --out speeds --force --isolated
+says "$(grep '^cut' speeds/jobs.csv | cut -d, -f4,5)" 800,1000
+
 # --- tenants.csv in steps: for each quota the last row of a step, and the state at the beginning
 exits 0 "$allot" replay teams.json --out steps --tenants-step 50
 leaves steps $standard_files

@@ -16,6 +16,7 @@
 #include <allot/lab/simulators.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/scheduler/flavors.hpp>
+#include <allot/sim/progress.hpp>
 
 #include <algorithm>
 #include <cctype>
@@ -205,7 +206,12 @@ template <std::size_t N>
   sim::observers<N> nobody{};
   // No longer than the shared replay went on.
   const auto goes_on = [&](instant next) { return !shared.stopped || next <= shared.stopped->at; };
-  if (!sim.run(nobody, goes_on).empty()) return times;
+  if (all.speeds) {
+    sim::pacing<N, sim::speed_tables> speeds{all.speeds->of_jobs(original)};
+    if (!sim.run(nobody, goes_on, speeds).empty()) return times;
+  } else if (!sim.run(nobody, goes_on).empty()) {
+    return times;
+  }
 
   // By job number in the simulation.
   vector<const replayed_job*> in_shared(all.setup.jobs.size());

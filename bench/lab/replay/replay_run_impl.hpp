@@ -15,6 +15,7 @@
 #include <allot/core/vector.hpp>
 #include <allot/lab/simulators.hpp>
 #include <allot/sim/observers.hpp>
+#include <allot/sim/progress.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -155,6 +156,7 @@ class replay_guard {
 template <std::size_t N>
 void take_jobs(const sim::simulator<N>& sim, const workload<N>& w, const lab::metrics<N>& metrics,
                replay_result& result) {
+  result.has_speeds = w.speeds.has_value();
   result.jobs.reserve(w.ids.size() + w.refused.size());
   for (sim::job_index j = 0; j < sim.jobs().size(); ++j) {
     const sim::job<N>& job = sim.jobs()[j];
@@ -172,6 +174,7 @@ void take_jobs(const sim::simulator<N>& sim, const workload<N>& w, const lab::me
     r.wait = metrics.waits().total(j, sim.now());
     r.wait_for = metrics.reasons().split(j, r.wait, sim.now());
     r.lost = h.lost();
+    if (result.has_speeds) r.work = h.work.in_time_of_all(h.work.done(sim.now()));
     r.preemptions = h.preemptions;
     r.estimate = job.estimate / sim::second;
     r.fairness = metrics.fairness(j);
@@ -286,13 +289,16 @@ template <std::size_t N>
     stop = guard.ends_before(next, metrics.pending(), so_far);
     return !stop;
   };
-  vector<problem> problems = sim.run(watch, goes_on);
+  std::optional<sim::pacing<N, sim::speed_tables>> speeds;
+  if (w.speeds) speeds.emplace(*w.speeds);
+  const auto run = [&] { return speeds ? sim.run(watch, goes_on, *speeds) : sim.run(watch, goes_on); };
+  vector<problem> problems = run();
   if (look_at && !stop && problems.empty()) {
     guard.hide();
     control.show(state_of<N>(s, sim, w, metrics, gpus, *look_at, control.most_reasons));
     look_at.reset();
     if (control.only_look) return {};
-    problems = sim.run(watch, goes_on);
+    problems = run();
   }
   guard.hide();
   if (!problems.empty()) return {sim.now(), std::move(problems), {}};

@@ -54,6 +54,8 @@ struct replayed_job {
   std::int64_t estimate = 0;
   /// Its finish-time fairness as a user of its own, in millionths; none unless it is completed.
   std::optional<std::int64_t> fairness{};
+  /// The part of its duration that was done and not lost; 0 unless the jobs have speeds.
+  instant work = 0;
   /// Why it was refused: a word for programs, and a sentence for people.
   std::string_view reason{};
   std::string explanation{};
@@ -167,6 +169,8 @@ struct replay_result {
   const gpu::cluster* cluster = nullptr;
   /// By submission, then id.
   vector<replayed_job> jobs{};
+  /// Whether they have speeds.
+  bool has_speeds = false;
   /// Of jobs whose pods differ, by number in the simulation: "1 router, 2 to 4 prefill".
   std::map<sim::job_index, std::string> pod_sets{};
   sim::run_log log{};

@@ -212,7 +212,8 @@ void write_jobs(output_file& file, const replay_result& r) {
   text +=
       "job_id,quota,submit_s,start_s,end_s,wait_s,jct_s,preemptions,lost_s,nodes,state,reason,gpus,duration_"
       "s,class,fair_share_wait_s,fragmentation_wait_s,capacity_wait_s";
-  text += has_estimates ? ",estimate_s,finish_time_fairness\n" : ",finish_time_fairness\n";
+  text += has_estimates ? ",estimate_s,finish_time_fairness" : ",finish_time_fairness";
+  text += r.has_speeds ? ",work_s\n" : "\n";
   std::string nodes;
   for (const replayed_job& j : r.jobs) {
     append_csv_field(text, j.id);
@@ -255,6 +256,7 @@ void write_jobs(output_file& file, const replay_result& r) {
     if (j.estimate != 0) append_whole(text, j.estimate);
     text += ',';
     if (j.fairness) text += decimal_of_millionths(*j.fairness);
+    if (r.has_speeds) append_milli(text += ',', j.work);
     text += '\n';
     file.flush_if_full();
   }

@@ -136,6 +136,7 @@ namespace {
   reader.check_quotas();
   reader.read_events(top);
   reader.read_faults(top);
+  reader.read_speeds(top);
   if (found.size() == before) reader.check_settings();
   reader.read_jobs(top);
   reader.check_cancellations();

@@ -15,6 +15,7 @@
 #include <allot/sim/events.hpp>
 #include <allot/sim/faults.hpp>
 #include <allot/sim/hash.hpp>
+#include <allot/sim/speed_tables.hpp>
 #include <allot/systems/by_name/named_parts.hpp>
 
 #include <array>
@@ -175,6 +176,30 @@ struct job_entry {
   vector<gpu::pod_location> locations{};
 };
 
+/// How fast jobs of one kind run; the first entry that is for a job counts.
+struct speed_entry {
+  /// A column of tags of the trace, and the values in it that are meant.
+  struct tag_choice {
+    std::size_t column = 0;
+    vector<std::string> values{};
+  };
+  /// Empty: of all classes.
+  vector<std::string> classes{};
+  vector<tag_choice> tags{};
+  /// GPU models for which each job has its own speed, in a column of tags.
+  struct model_column {
+    /// A set of indices in `gpu::cluster::models`.
+    std::uint64_t models = 0;
+    std::size_t column = 0;
+  };
+  vector<model_column> columns{};
+  sim::speed_tables::kind of{};
+
+  /// Whether it is for a job of that class that is not in the trace, and for one that is.
+  [[nodiscard]] bool is_for(std::string_view job_class) const;
+  [[nodiscard]] bool is_for(const trace& t, const trace_job& job) const;
+};
+
 /// A change of the quotas, the cancellation of a job (by id), or a change of a node.
 struct event_entry {
   instant at = 0;
@@ -210,6 +235,7 @@ struct scenario {
   /// By time; events at the same time are in file order.
   vector<event_entry> events{};
   sim::host_faults faults{};
+  vector<speed_entry> speeds{};
   /// Of the bytes of the scenario and its trace, and of the nodes given on the command line.
   sim::fingerprint input{};
 };

@@ -66,6 +66,10 @@ class scenario_reader {
   void read_events(json_object& top);
   void read_faults(json_object& top);
 
+  // scenario_speeds.cpp
+
+  void read_speeds(json_object& top);
+
   // scenario_jobs.cpp
 
   void read_jobs(json_object& top);
@@ -164,6 +168,17 @@ class scenario_reader {
   void read_change(const dated& event, json_value kind, world& now);
   void read_node_change(const dated& event, json_value kind);
   [[nodiscard]] bool apply_changes(const vector<event_entry>& together, world& now);
+
+  // scenario_speeds.cpp
+  [[nodiscard]] speed_entry read_speed(json_value value);
+  [[nodiscard]] std::optional<sim::speed> read_speed_factor(json_value value);
+  /// The index of a column of tags of the trace; else `value` is reported.
+  [[nodiscard]] std::optional<std::size_t> column_of_tags(std::string_view name, json_value value);
+  void read_speeds_by_model(json_value value, speed_entry& to);
+  /// Reports the jobs that have no speed in that column.
+  void check_speeds(json_value value, const speed_entry& of, std::size_t column);
+  void read_speeds_by_pods(json_value value, sim::speed_tables::kind& to);
+  void read_speed_apart(json_value value, sim::speed_tables::kind& to);
 
   // scenario_jobs.cpp
   void read_quota_of_job(json_object& job, job_entry& to);

@@ -375,6 +375,14 @@ workload<N> make_workload(const scenario& s) {
     result.setup.where = places_of<N>(s, {.jobs = result.setup.jobs, .unlike = result.setup.unlike});
   }
 
+  if (!s.speeds.empty()) {
+    result.speeds = speeds_of(s, result.origins);
+    for (sim::job_index j = 0; s.cluster && j < result.ids.size(); ++j) {
+      for (std::size_t m = 0; m < s.cluster->models().size(); ++m)
+        result.setup.tags.push_back(result.speeds->on_model(j, m));
+    }
+  }
+
   const auto cancels = [](const event_entry& e) { return std::holds_alternative<std::string>(e.what); };
   std::unordered_map<std::string_view, sim::job_index> numbers;
   if (std::any_of(s.events.begin(), s.events.end(), cancels)) {

@@ -10,6 +10,7 @@
 #include <allot/scheduler/flavors.hpp>
 #include <allot/sim/job.hpp>
 #include <allot/sim/setup.hpp>
+#include <allot/sim/speed_tables.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -42,6 +43,9 @@ struct job_origin {
   std::optional<std::uint32_t> traced{};
 };
 
+/// How fast these jobs run, as the scenario says.
+[[nodiscard]] sim::speed_tables speeds_of(const scenario& s, const vector<job_origin>& jobs);
+
 /// The input of the simulator and the scheduler. Refers to texts of the scenario, which must outlive it.
 template <std::size_t N>
 struct workload {
@@ -66,6 +70,8 @@ struct workload {
   vector<std::string_view> classes{};
   /// By submission, then id.
   vector<refused_job> refused{};
+  /// How fast the jobs run; none: at the nominal speed.
+  std::optional<sim::speed_tables> speeds{};
 };
 
 /// The first set of a job for which the quota lacks something under these flavors, whose number is in

@@ -55,6 +55,11 @@ class speed_tables {
   [[nodiscard]] const kind* kind_of(job_index j) const {
     return j < kind_of_.size() && kind_of_[j] != 0 ? &kinds_[kind_of_[j] - 1] : nullptr;
   }
+  /// How fast a job is on a GPU model, all else being nominal.
+  [[nodiscard]] speed on_model(job_index j, std::size_t model) const {
+    const kind* const k = kind_of(j);
+    return k == nullptr ? nominal_speed : of_model(*k, model);
+  }
   /// As `progress_part` asks for.
   template <class Place>
   [[nodiscard]] speed operator()(job_index j, const Place& at, std::span<const job_index> neighbours) const {
@@ -79,14 +84,16 @@ class speed_tables {
   }
 
  private:
+  [[nodiscard]] static speed of_model(const kind& k, std::size_t model) {
+    const speed said = model < k.by_model.size() ? k.by_model[model] : 0;
+    return said == 0 ? nominal_speed : said;
+  }
   template <class Place>
   [[nodiscard]] static speed slowest(const kind& k, const Place& at) {
     std::optional<speed> least;
     if (k.by_model.empty()) return nominal_speed;
     at.for_each_pod([&](const gpu::placed_pod& p) {
-      const std::size_t model = at.places().inventory().layout().type_of(p.where.node).model;
-      const speed said = model < k.by_model.size() ? k.by_model[model] : 0;
-      const speed there = said == 0 ? nominal_speed : said;
+      const speed there = of_model(k, at.places().inventory().layout().type_of(p.where.node).model);
       least = least ? std::min(*least, there) : there;
     });
     return least.value_or(nominal_speed);
