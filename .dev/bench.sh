@@ -171,8 +171,9 @@ run_paper() { # [OPTION | NAME]...
   [ -z "${ALLOT_TRACES:-}" ] || given=(--traces "$ALLOT_TRACES")
   needs build packages # for its Python
   configure release
-  build release allot
-  python3 bench/lab/experiments/published.py "${given[@]}" build/release/allot build/experiments/published "$@"
+  build release gallery_allot
+  python3 bench/lab/experiments/published.py "${given[@]}" build/release/examples/gallery/gallery_allot \
+    build/experiments/published "$@"
 }
 
 # With the traces that are there.

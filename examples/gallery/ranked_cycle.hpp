@@ -29,6 +29,21 @@ struct largest_first {
   }
 };
 
+/// The jobs that wait and could run, and those that run; none that is elastic.
+template <class Session>
+[[nodiscard]] std::vector<allot::job_id> jobs_in(const Session& s) {
+  std::vector<allot::job_id> all;
+  const auto add = [&](allot::job_id j) {
+    const auto& r = s.jobs().at(j);
+    if (!r.facts.elastic && !r.is_early()) all.push_back(j);
+  };
+  for (const allot::quota_id x : s.tree().top_down()) {
+    s.jobs().for_each_waiting(x, add);
+    for (const auto& r : s.books().running().jobs_of(x)) add(r.id);
+  }
+  return all;
+}
+
 template <class Session, class Rank>
 class ranked_cycle {
   using id = allot::job_id;
@@ -42,25 +57,24 @@ class ranked_cycle {
 
   void run(Session& s) {
     using key = decltype(rank_(s, std::declval<const record&>()));
-    std::vector<id> all;
-    const auto add = [&](id j) {
-      const record& r = s.jobs().at(j);
-      if (!r.facts.elastic && !r.is_early()) all.push_back(j);
-    };
-    for (const allot::quota_id x : s.tree().top_down()) {
-      s.jobs().for_each_waiting(x, add);
-      for (const auto& r : s.books().running().jobs_of(x)) add(r.id);
-    }
+    const std::vector<id> all = jobs_in(s);
     if constexpr (requires { rank_.begin(s, all); }) rank_.begin(s, all);
     std::vector<std::pair<key, id>> order;
     for (const id j : all) order.emplace_back(rank_(s, s.jobs().at(j)), j);
     std::sort(order.begin(), order.end());
+    const auto runs = [&](std::size_t i) {
+      return s.jobs().state(order[i].second) == allot::job_state::running;
+    };
+    std::vector<std::size_t> running;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (runs(i)) running.push_back(i);
+    }
     for (std::size_t i = 0; i < order.size(); ++i) {
       const record& r = s.jobs().at(order[i].second);
       if (r.state != allot::job_state::pending) continue;
       std::vector<id> behind;
-      for (std::size_t k = order.size(); k-- > i + 1;) {
-        if (s.jobs().state(order[k].second) == allot::job_state::running) behind.push_back(order[k].second);
+      for (std::size_t k = running.size(); k-- > 0 && running[k] > i;) {
+        if (runs(running[k])) behind.push_back(order[running[k]].second);
       }
       const std::optional<std::vector<id>> victims = victims_for(s, r, behind);
       if (!victims) continue;
