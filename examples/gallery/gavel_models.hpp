@@ -41,6 +41,7 @@ struct gavel_class {
 /// somewhere.
 inline std::map<gavel_class, by_model> divide_time(const by_model& capacity,
                                                    const std::map<gavel_class, std::int64_t>& counts) {
+  if (counts.empty()) return {};
   // The variables: the least that jobs do, then the time of all jobs of a class by model.
   const std::size_t models = capacity.size(), variables = 1 + counts.size() * models;
   linear_program p{{}, {}, by_model(variables), by_model(variables)};

@@ -76,7 +76,7 @@ class round_cycle {
   [[nodiscard]] static std::optional<std::size_t> model_of(const Session& s, const record& r) {
     if (r.state != allot::job_state::running) return std::nullopt;
     const auto& nodes = s.books().places.inventory();
-    return nodes.layout().type_of(nodes.pods(r.where)[0].where.node).model;
+    return nodes.layout().type_of((*nodes.pods(r.where).begin()).where.node).model;
   }
   [[nodiscard]] static by_model capacity_of(const Session& s) {
     const auto& layout = s.books().places.inventory().layout();

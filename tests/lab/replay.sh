@@ -96,7 +96,7 @@ exits 0 "$allot" replay speeds.json --out speeds --until 900
 says "$(cut -d, -f1,4,5,8,9,20 speeds/jobs.csv)" "job_id,start_s,end_s,preemptions,lost_s,work_s
 p,0,225,1,15,100
 o,50,60,0,0,10
-f,290,350,1,10,20
+f,290,350,0,10,20
 e,400,463.34,0,0,30
 o2,420,430,0,0,10
 s,500,640,0,0,100
@@ -106,6 +106,8 @@ w2,730,740,0,0,10
 cut,800,,0,0,50"
 exits 0 "$allot" replay speeds.json --out speeds --force --isolated
 says "$(grep '^cut' speeds/jobs.csv | cut -d, -f4,5)" 800,1000
+# Alone on two GPUs of two racks w2 takes twice as long, and the others as long as here.
+says "$(tr -d ' \n' <speeds/summary.json)" '*"own":*"on_share":{"gpus":2,*"finish_time_fairness":{"jobs":5,"mean":0.9,"max":1,*'
 
 # --- tenants.csv in steps: for each quota the last row of a step, and the state at the beginning
 exits 0 "$allot" replay teams.json --out steps --tenants-step 50

@@ -10,6 +10,7 @@
 #include "tests/lab/scenarios.hpp"
 #include "tests/lab/scratch.hpp"
 
+namespace lab = allot::lab;
 using allot_test::lines;
 using allot_test::parse_valid;
 using allot_test::problems_of;
@@ -77,13 +78,13 @@ TEST_CASE("speeds of a scenario: a model may have a column of the trace, in whic
   const auto w = lab::make_workload<1>(s);
   REQUIRE(w.speeds);
   std::vector<std::string> seen;
-  for (std::size_t j = 0; j < w.ids.size(); ++j) {
+  for (allot::sim::job_index j = 0; j < w.ids.size(); ++j) {
     const allot::sim::workload_view<1> view{.jobs = w.setup.jobs, .tags = w.setup.tags};
     CHECK(view.tag(j, k80) == w.speeds->on_model(j, k80));
     seen.push_back(std::string{w.ids[j]} + ": " + std::to_string(view.tag(j, v100)) + ", " +
                    std::to_string(view.tag(j, k80)));
   }
-  CHECK(lines{seen} == lines{"1: 2000, 250", "2: 2000, 1000", "3: 2000, 250", "4: 2000, 1500",
+  CHECK(lines(seen) == lines{"1: 2000, 250", "2: 2000, 1000", "3: 2000, 250", "4: 2000, 1500",
                              "5: 1000, 1000", "6: 1000, 1000", "x: 1000, 1000"});
   CHECK(w.speeds->kind_of(0) == w.speeds->kind_of(2));
   CHECK(problems_of(with("[\"b\", \"c\"]", "k80")) ==
@@ -97,7 +98,7 @@ TEST_CASE("speeds of a scenario: by neighbours, and where pods are apart") {
   const auto s = parse_valid(R"("cluster": {"topology": ["rack"], "nodes": [
       {"name": "n", "gpus": 4, "labels": {"rack": "r"}}]}, "quotas": [{"name": "q", "nominal": "cluster"}],
       "speeds": [{"neighbours": [0.9, 0.5], "apart": {"level": "node", "speed": 0.8}}], "jobs": [])");
-  const auto& of = s.speeds.at(0).of;
+  const auto& of = s.speeds.front().of;
   CHECK(std::vector<allot::sim::speed>(of.by_neighbours.begin(), of.by_neighbours.end()) ==
         std::vector<allot::sim::speed>{900, 500});
   CHECK(of.level == 1);

@@ -14,6 +14,7 @@
 #include <allot/scheduler/scheduler.hpp>
 #include <allot/scheduler/settings.hpp>
 #include <allot/sim/job.hpp>
+#include <allot/sim/job_history.hpp>
 #include <allot/sim/places.hpp>
 #include <allot/systems/by_name/named_parts.hpp>
 
