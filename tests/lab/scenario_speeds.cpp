@@ -55,10 +55,10 @@ TEST_CASE("speeds of a scenario: jobs of a trace are told by their tags as well"
   CHECK(w.speeds->kind_of(0)->by_model.back() == 100);
   CHECK(w.speeds->kind_of(1)->by_model.back() == 500);
   CHECK(w.speeds->kind_of(2) == nullptr);
-  CHECK(
-      problems_of(world + R"("trace": {"file": ")" + trace + R"("}, "speeds": [
+  CHECK(problems_of(world + R"("trace": {"file": ")" + trace + R"("}, "speeds": [
       {"tags": {"model_nam": "x"}, "pods": {"1": 1}}])") ==
-      lines{"/speeds/0/tags/model_nam: the trace has no such column of tags (did you mean \"model_name\"?)"});
+        lines{"/speeds/0/tags/model_nam: the trace has no column of tags \"model_nam\" (did you mean "
+              "\"model_name\"?)"});
 }
 
 TEST_CASE("speeds of a scenario: a model may have a column of the trace, in which each job has its own") {
@@ -118,9 +118,11 @@ TEST_CASE("speeds of a scenario: what is wrong with them is said where it is") {
             "/speeds/0/pods: how many times as fast as with one pod: expected \"1\": 1 as the first",
             "/speeds/1: expected one of \"gpu_model\", \"pods\", \"neighbours\" and \"apart\", or several",
             "/speeds/2/tags/a: only the jobs of a trace have tags",
-            "/speeds/3/models: unknown key \"models\"", "/speeds/4/class: expected at least one",
-            "/speeds/4/neighbours/1: expected a number that is not negative, found \"x\"",
-            "/speeds/5/apart: missing key \"level\"",
+            "/speeds/3/models: unknown key \"models\" (expected \"class\", \"tags\", \"gpu_model\", "
+            "\"pods\", \"neighbours\" or \"apart\")",
+            "/speeds/4/class: expected at least one",
+            "/speeds/4/neighbours/1: expected a number, found \"x\"",
+            "/speeds/5/apart: the key \"level\" is missing",
             "/speeds/5/apart/speed: expected a speed from 0.001 to 1000, found 0",
             "/speeds/6/apart/level: the topology of the cluster has no level \"rack\" (expected \"node\", or "
             "\"topology\" in the cluster)"});
