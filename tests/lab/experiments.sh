@@ -70,9 +70,9 @@ done
 
 # --- what ./dev paper prints: those that need no trace, that every result is in the table, and names that are none
 if command -v python3 >/dev/null; then
-  exits 0 python3 "$experiments/published.py" "$allot" paper kai kai-time runai gavel-levels kueue
-  [ "$(grep -c '^  equal$' out)" -eq 4 ] && grep -q '^  shape$' out || fail "published.py: $(<out)"
-  for name in kai kai-time runai gavel-levels kueue; do
+  exits 0 python3 "$experiments/published.py" "$allot" paper kai kai-time runai gavel-levels kueue kueue-large kueue-tas
+  [ "$(grep -c '^  equal$' out)" -eq 4 ] && [ "$(grep -c '^  shape$' out)" -eq 3 ] || fail "published.py: $(<out)"
+  for name in kai kai-time runai gavel-levels kueue kueue-large kueue-tas; do
     [ -s "paper/$name/figures.csv" ] && grep -q '</svg>' "paper/$name/chart.svg" || fail "published.py leaves nothing of $name"
   done
   exits 0 python3 "$experiments/published.py" "$allot" paper fgd
