@@ -19,6 +19,7 @@
 #include "gavel_models.hpp"
 #include "gittins.hpp"
 #include "qssf.hpp"
+#include "rlscheduler.hpp"
 #include "srtf.hpp"
 #include "themis.hpp"
 #include "tiresias.hpp"
@@ -90,6 +91,15 @@ struct gittins_mostly_short : gittins {
   using policies_type = ranked_policies<mostly_short>;
 };
 
+/// With backfilling.
+struct wfp3_easy : wfp3 {
+  static constexpr allot::queue_settings defaults() {
+    allot::queue_settings all = wfp3::defaults();
+    all.head = allot::queue_head::best_effort;
+    return all;
+  }
+};
+
 }  // namespace
 
 int main() {
@@ -109,6 +119,14 @@ int main() {
                              {{0, 6'000}, {300, 600}});
   tell<themis>("Themis: when a lease of 20 minutes has ended, the worst off is next", of_gpus(1),
                {{0, 6'000}, {300, 600}, {0, 3'000}});
+  tell<wfp3>("WFP3: who has waited longest for what it will run, and stays next until it fits", 2,
+             {{0, 100, gpus(1), 100}, {10, 100, gpus(2), 100}, {20, 50, gpus(2), 50}, {30, 10, gpus(1), 10}});
+  tell<wfp3_easy>(
+      "WFP3, backfilled: D ends before B can start", 2,
+      {{0, 100, gpus(1), 100}, {10, 100, gpus(2), 100}, {20, 50, gpus(2), 50}, {30, 10, gpus(1), 10}});
+  tell<unicep>(
+      "UNICEP: one GPU goes before two", 2,
+      {{0, 100, gpus(2), 100}, {5, 10, gpus(2), 10}, {10, 50, gpus(2), 50}, {20, 100, gpus(1), 100}});
   fmt::print("Water filling: 3 GPUs, jobs of 1, 1 and 4\n ");
   std::array<filled, 3> jobs{{{1, 1}, {1, 1}, {4, 1}}};
   fill(3, jobs);

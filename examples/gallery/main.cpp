@@ -8,11 +8,13 @@
 #include "gavel_models.hpp"
 #include "gittins.hpp"
 #include "qssf.hpp"
+#include "rlscheduler.hpp"
 #include "srtf.hpp"
 #include "themis.hpp"
 #include "tiresias.hpp"
 
 int main(int argc, char** argv) {
   return allot::lab::run_program_with<srtf, srsf, qssf, tiresias, gittins, themis, gavel_las, gavel_makespan,
-                                      gavel_las_models, gavel_makespan_models>(argc, argv);
+                                      gavel_las_models, gavel_makespan_models, committed, wfp3, unicep>(argc,
+                                                                                                        argv);
 }
