@@ -51,6 +51,8 @@ look_for() { # GROUP...: fills `missing` and `optional`
         needs_header libcli11-dev CLI/CLI.hpp
         # For traces that are packed with gzip.
         has_header zlib.h || optional+=(zlib1g-dev)
+        # For objects of Kubernetes in YAML.
+        has_header yaml-cpp/yaml.h || optional+=(libyaml-cpp-dev)
         ;;
       test)
         needs_header doctest-dev doctest/doctest.h

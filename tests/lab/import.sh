@@ -375,7 +375,7 @@ is_told philly 'a trace of allot, which needs no import' <<<'job_id,submit_s,dur
 is_told swf 'JSON: objects of Kueue, which allot import kueue reads' <<<'{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue"}'
 is_told philly 'a Parquet file' <<<'PAR1abcd'
 is_told csv 'XML, or a web page' <<<'<!DOCTYPE html>'
-is_told kai 'YAML' <<<$'apiVersion: v1\nkind: List'
+is_told kai 'YAML: objects of Kubernetes, which allot import kubernetes reads' <<<$'apiVersion: v1\nkind: List'
 # A byte order mark, and line ends of both kinds, are accepted.
 printf '\xef\xbb\xbftimestamp,duration,num_gpus\r\n2017-10-09 07:01:55,1,1\n2017-10-09 07:01:57,1,1\r\n' | "$allot" import philly - >out 2>err ||
   fail "byte order mark: $(<err)"

@@ -28,9 +28,52 @@ for format in kueue kai; do
   gzip -c "$objects/$format.json" >packed.gz
   "$allot" import "$format" packed.gz >again 2>err
   grep -q 'built without zlib' err || cmp -s again "$format.json" || fail "$format: gzip makes a difference"
+  { echo ---; cat "$objects/$format.json"; } | "$allot" import "$format" - >again 2>err
+  grep -q 'built without yaml-cpp' err || cmp -s again "$format.json" || fail "$format: YAML makes a difference"
 done
 says "$("$allot" decide kueue.json)" '*"admit": \[*"cv/job-wide"*"flavors": {"gpu": "a100"}*"hold": \[*"asr/mpi"*"reason": "capacity", "at": "company", "resource": "h100/gpu", "short_by": 14*'
 says "$("$allot" decide kai.json)" '*"admit": \[*"asr/pg-wait"*"nodes": \["gpu-0"\]*"asr/pg-halves"*'
+
+# --- manifests in YAML, several in a file
+
+"$allot" import kai - --out manifests.json 2>err <<'YAML'
+# A department with one queue.
+apiVersion: scheduling.run.ai/v2
+kind: Queue
+metadata: {name: dep}
+spec:
+  resources:
+    gpu: {quota: 4, limit: -1, overQuotaWeight: 1}
+---
+apiVersion: scheduling.run.ai/v2
+kind: Queue
+metadata:
+  name: "1"
+spec:
+  parentQueue: dep
+  displayName: >-
+    a text of
+    two lines
+  resources:
+    gpu:
+      quota: 2.5
+      limit: 4
+      overQuotaWeight: 2
+---
+---
+apiVersion: v1
+kind: Node
+metadata: {name: n}
+spec: {taints: ~}
+status:
+  allocatable: {nvidia.com/gpu: "8", cpu: 64, memory: 512Gi}
+...
+YAML
+if ! grep -q 'built without yaml-cpp' err; then
+  says "$(tr -d ' \n' <manifests.json)" '*"name":"n","gpus":8*"name":"1","parent":"dep","nominal":{"gpu":2.5},"borrow":{"gpu":1.5},"weight":{"gpu":2}*"name":"dep",*"nominal":{"gpu":4},*'
+  exits 2 "$allot" import kai - <<<$'kind: Queue\nmetadata:\n  name: a\n spec: {}'
+  says "$(<err)" '*standard input: line 4, column 2: *'
+fi
 
 # --- what can't be converted is reported
 

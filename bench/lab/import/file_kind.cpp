@@ -60,6 +60,18 @@ constexpr std::array<magic, 10> binaries = {
   return fields == swf_fields;
 }
 
+[[nodiscard]] std::string_view what_yaml_is(std::string_view text) {
+  if (has_all(text, {"physicalCluster:"}))
+    return "YAML: a configuration of HiveD, which allot import hived reads";
+  if (has_all(text, {"apiVersion:", "kind:", "kueue.x-k8s.io"}))
+    return "YAML: objects of Kueue, which allot import kueue reads";
+  if (has_all(text, {"apiVersion:", "kind:", "run.ai"}))
+    return "YAML: objects of KAI, which allot import kai reads";
+  if (has_all(text, {"apiVersion:", "kind:"}))
+    return "YAML: objects of Kubernetes, which allot import kubernetes reads";
+  return text.starts_with("---") || text.starts_with("- ") ? "YAML" : std::string_view{};
+}
+
 [[nodiscard]] std::string_view what_text_is(std::string_view text) {
   const std::string_view line = text.substr(0, text.find('\n'));
   if (has_all(line, {"JobID", "|"})) return "the output of sacct, which allot import sacct reads";
@@ -80,10 +92,7 @@ constexpr std::array<magic, 10> binaries = {
   if (has_all(line, {"cpu_milli", "memory_mib", "gpu"})) return "a list that allot import openb reads";
   if (has_all(line, {"machine", "cap_gpu"}) || has_all(line, {"ip", "PSW", "ASW"}))
     return "a list of nodes, which allot import nodes reads";
-  if (line.starts_with("apiVersion:") || line.starts_with("---"))
-    return "YAML (expected JSON, as -o json prints it)";
-  if (line.starts_with("- ")) return "YAML";
-  return {};
+  return what_yaml_is(text);
 }
 
 }  // namespace

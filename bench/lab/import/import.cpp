@@ -69,6 +69,9 @@ const vector<named_importer>& importers() {
         "any cluster, as kubectl get nodes,pods,jobs,priorityclasses,resourcequotas -A -o json prints it"},
        import_made<make_kubernetes_scenario>,
        true},
+      {{"hived", "HiveD's configuration: physicalCluster and virtualClusters"},
+       import_made<make_hived_scenario>,
+       true},
   };
   return all;
 }

@@ -2,6 +2,7 @@
 #include "lab/import/kubernetes.hpp"
 
 #include "lab/io/atomic_files.hpp"
+#include "lab/io/yaml_text.hpp"
 #include "lab/scenario/scenario.hpp"
 #include "lab/scenario/workload.hpp"
 
@@ -501,8 +502,11 @@ int import_objects(packed_input& file, import_log& log, const import_options& op
     return bad_input_status;
   }
   errors found;
-  const std::string joined = as_one_document(std::move(*text));
-  const auto document = json_document::parse(shown_path(options.file), joined, found);
+  const std::string name = shown_path(options.file);
+  std::optional<std::string> joined =
+      is_yaml(*text) ? json_of_yaml(name, *text, found) : as_one_document(std::move(*text));
+  std::optional<json_document> document;
+  if (joined) document = json_document::parse(name, *joined, found);
   std::string scenario_text;
   if (document) scenario_text = make(document->root(), found, log, options);
   if (document) found = with_objects(document->root(), found);

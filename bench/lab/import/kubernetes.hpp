@@ -143,21 +143,23 @@ struct kubernetes_condition {
 [[nodiscard]] std::optional<kubernetes_condition> find_condition(json_value object, std::string_view type,
                                                                  errors& found);
 
-/// Reads the file as JSON and calls `make(root, found, log)`, which returns the text of a scenario. Writes it
-/// only if `allot check` accepts it. Returns the exit status.
+/// Reads the file as JSON, or YAML, and calls `make(root, found, log)`, which returns the text of a scenario.
+/// Writes it only if `allot check` accepts it. Returns the exit status.
 using scenario_maker = std::string (*)(json_value root, errors& found, import_log& log,
                                        const import_options& options);
 [[nodiscard]] int import_objects(packed_input& file, import_log& log, const import_options& options,
                                  scenario_maker make);
 
-/// The scenario made of the objects of Kueue, of KAI, or of a cluster without either. On errors reports them;
-/// the text is then no scenario.
+/// The scenario made of the objects of Kueue, of KAI, or of a cluster without either, or of the configuration
+/// of HiveD. On errors reports them; the text is then no scenario.
 [[nodiscard]] std::string make_kueue_scenario(json_value root, errors& found, import_log& log,
                                               const import_options& options);
 [[nodiscard]] std::string make_kai_scenario(json_value root, errors& found, import_log& log,
                                             const import_options& options);
 [[nodiscard]] std::string make_kubernetes_scenario(json_value root, errors& found, import_log& log,
                                                    const import_options& options);
+[[nodiscard]] std::string make_hived_scenario(json_value root, errors& found, import_log& log,
+                                              const import_options& options);
 
 }  // namespace lab
 }  // namespace v0
