@@ -43,13 +43,13 @@ struct slice {
   instant end = 0;
   std::uint32_t run = 0;
   /// Starts at 1; 0 is for the counters.
-  std::uint64_t process = 0;
-  std::uint64_t thread = 0;
+  std::size_t process = 0;
+  std::size_t thread = 0;
   std::uint32_t milli = gpu::milli_per_gpu;
 };
 
 /// Thread numbers: 1000 x lane + device.
-constexpr std::uint64_t threads_per_lane = 1000;
+constexpr std::size_t threads_per_lane = 1000;
 
 class trace_writer {
  public:
@@ -142,7 +142,7 @@ class trace_writer {
         s.process = pod.where.node.index() + 1;
         s.milli = pod.milli;
         for (std::uint64_t left = pod.where.devices; left != 0; left &= left - 1) {
-          s.thread = static_cast<std::uint64_t>(std::countr_zero(left));
+          s.thread = static_cast<std::size_t>(std::countr_zero(left));
           slices.push_back(s);
         }
       }
@@ -202,7 +202,7 @@ class trace_writer {
     const replayed_job& job = *jobs_[run.job];
     event([&](json_writer& json) {
       json.member("ph", "X").member("name", job.id).member("cat", r_.quotas[job.quota.index()].name);
-      json.member("pid", s.process).member("tid", s.thread);
+      json.member("pid", std::uint64_t{s.process}).member("tid", std::uint64_t{s.thread});
       json.member("ts", s.begin * microseconds).member("dur", (s.end - s.begin) * microseconds);
       json.key("args").begin_object().member("quota", r_.quotas[job.quota.index()].name);
       json.key("gpus").raw(decimal(job.gpus));

@@ -14,6 +14,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <numeric>
 #include <system_error>
@@ -28,9 +29,17 @@ std::optional<double> number_of(json_value value) {
   if (!value.is_number()) return std::nullopt;
   double n = 0;
   const std::string_view text = value.text();
+#ifdef __cpp_lib_to_chars
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-  return error == std::errc{} && end == text.data() + text.size() && std::isfinite(n) ? std::optional{n}
-                                                                                      : std::nullopt;
+  const bool is_read = error == std::errc{} && end == text.data() + text.size();
+#else
+  // libc++ reads integers only. The text has the form of a number of JSON.
+  const std::string copy{text};
+  char* end = nullptr;
+  n = std::strtod(copy.c_str(), &end);
+  const bool is_read = end == copy.c_str() + copy.size();
+#endif
+  return is_read && std::isfinite(n) ? std::optional{n} : std::nullopt;
 }
 
 /// A part of a path; slashes in it are escaped as in JSON pointers.

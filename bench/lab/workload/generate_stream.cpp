@@ -67,7 +67,7 @@ struct part_state {
   }
 
   /// Computes what must be known before the first job can be placed in time.
-  void begin(std::uint64_t hours) {
+  void begin(std::size_t hours) {
     weights = hour_weights(hours);
     for (const std::uint64_t w : weights) weight_total += w;
     random_stream random = new_gaps();
@@ -79,17 +79,17 @@ struct part_state {
     gaps = new_gaps();
   }
 
-  [[nodiscard]] vector<std::uint64_t> hour_weights(std::uint64_t hours) const {
+  [[nodiscard]] vector<std::uint64_t> hour_weights(std::size_t hours) const {
     const daily_rhythm& rhythm = rhythm_of(what.model);
     random_stream random{seed, streams + 2};
     vector<std::uint64_t> result(hours);
-    std::uint64_t until = 0;
+    std::size_t until = 0;
     std::uint64_t percent = 100;
-    for (std::uint64_t h = 0; h < hours; ++h) {
+    for (std::size_t h = 0; h < hours; ++h) {
       if (what.has_phases && h == until) {
-        until += static_cast<std::uint64_t>(draw_between(random, 18, 42));
+        until += static_cast<std::size_t>(draw_between(random, 18, 42));
         constexpr std::array<std::uint64_t, 4> phases = {40, 40, 100, 250};
-        percent = phases[draw_below(random, phases.size())];
+        percent = phases[static_cast<std::size_t>(draw_below(random, phases.size()))];
       }
       result[h] = rhythm.hours[h % 24] * (h / 24 % 7 < 5 ? 100 : rhythm.weekend_percent) * percent;
     }
@@ -155,7 +155,7 @@ class workload_stream::state {
 
   [[nodiscard]] const workload_part& part(std::size_t i) const { return states_[i].what; }
   [[nodiscard]] std::uint64_t jobs() const noexcept { return jobs_; }
-  [[nodiscard]] std::uint64_t hours() const noexcept { return hours_; }
+  [[nodiscard]] std::size_t hours() const noexcept { return hours_; }
 
  private:
   /// Moves to the next draw of a part, if there is one.
@@ -180,7 +180,7 @@ class workload_stream::state {
   }
 
   void plan_days() {
-    hours_ = static_cast<std::uint64_t>(*size_.days) * 24;
+    hours_ = static_cast<std::size_t>(*size_.days) * 24;
     size_.longest = std::min<instant>(size_.longest, *size_.days * day);
     const wide all = work_per_tick() * static_cast<std::uint64_t>(*size_.days * day);
     constexpr wide gpu_minute = wide{1'000} * static_cast<std::uint64_t>(minute);
@@ -243,13 +243,13 @@ class workload_stream::state {
     const wide ticks = work / work_per_tick();
     const wide whole_hours =
         (ticks + static_cast<std::uint64_t>(hour) - 1) / static_cast<std::uint64_t>(hour);
-    hours_ = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(whole_hours));
+    hours_ = std::max<std::size_t>(1, static_cast<std::size_t>(whole_hours));
   }
 
   workload_size size_;
   vector<part_state> states_;
   vector<upcoming> next_;
-  std::uint64_t hours_ = 0;
+  std::size_t hours_ = 0;
   std::uint64_t jobs_ = 0;
 };
 

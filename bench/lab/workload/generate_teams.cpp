@@ -225,7 +225,7 @@ trace generate_uniform(const uniform_workload& w) {
     now += draw_exponential(random, mean_gap);
     trace_job job;
     job.id = t.ids.intern(std::to_string(i)).name;
-    job.tenant = name_id{draw_below(random, w.tenants)};
+    job.tenant = name_id{static_cast<std::size_t>(draw_below(random, w.tenants))};
     job.submit = now / nanoseconds;
     job.duration = std::max<instant>(1, draw_exponential(random, w.mean_duration));
     job.gpus = quantity::whole(std::int64_t{1} << choose_size(random));

@@ -184,12 +184,13 @@ class usage_history {
     if (saved.size() < header || saved[0] != format || saved[1] != N || saved[2] != ids.size()) return false;
     const std::size_t slots = ids.size();
     const std::size_t seats = 2 * slots + 1;
-    const std::size_t amounts = saved[3];
-    const std::size_t changes = saved[4];
+    // Before they become sizes, which have 32 bits on some machines.
+    if (saved[3] > saved.size() || saved[4] > saved.size()) return false;
+    const auto amounts = static_cast<std::size_t>(saved[3]);
+    const auto changes = static_cast<std::size_t>(saved[4]);
     const bool has_as_many =
         beside.empty() ? amounts == 0 : amounts >= slots && amounts - slots == beside.size() - tree.slots();
-    const bool fits = amounts <= saved.size() && changes <= saved.size() && saved[5] <= changes &&
-                      has_as_many &&
+    const bool fits = saved[5] <= changes && has_as_many &&
                       saved.size() == header + 2 * seats * (1 + 3 * N) + changes * (2 + N) + amounts * N;
     const auto settings = settings_as_bits();
     if (!fits || !std::equal(settings.begin(), settings.end(), saved.begin() + 8)) return false;
@@ -216,8 +217,10 @@ class usage_history {
       }
     }
     for (std::size_t i = 0; i < changes; ++i) {
-      change c{number(*at++), *at++, {}, false};
-      if (c.seat >= seats) return false;
+      const instant when = number(*at++);
+      const std::uint64_t seat = *at++;
+      if (seat >= seats) return false;
+      change c{when, static_cast<std::size_t>(seat), {}, false};
       c.is_capacity = c.seat == seats - 1;
       c.seat = seat_now(c.seat);
       for (std::size_t d = 0; d < N; ++d) c.more[d] = quantity::milli(number(*at++));
