@@ -5,6 +5,7 @@
 #include "lab/io/files.hpp"
 #include "lab/io/packed_input.hpp"
 #include "lab/io/terminal.hpp"
+#include "lab/io/wrapped_text.hpp"
 #include "lab/scenario/policy_parts.hpp"
 #include "lab/scenario/scenario_reader.hpp"
 #include "lab/workload/doubtful_times.hpp"
@@ -24,6 +25,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <span>
@@ -435,22 +437,35 @@ int run_check(const scenario_source& source) {
   return print_result(text + "ok\n", "the summary") ? 0 : bad_input_status;
 }
 
-std::string list_policies() {
-  std::string out = "Presets (\"policy\": NAME, or --policy NAME):\n";
+std::string list_policies(std::size_t width) {
+  std::string out;
+  // A name and what it is, in the column of its like.
+  const auto line = [&](std::size_t indent, std::size_t column, std::string_view name,
+                        std::string_view what) {
+    std::string begin = std::string(indent, ' ').append(fmt::format("{:<{}}", name, column - indent));
+    for (const std::string& part : wrapped(what, std::max(width, column + 20) - column)) {
+      out.append(begin).append(part).append("\n");
+      begin.assign(column, ' ');
+    }
+  };
+  constexpr std::size_t name_column = 17;
+  constexpr std::size_t key_column = 27;
+  out += "Presets (\"policy\": NAME, or --policy NAME):\n";
   for (const named_policy& p : all_policies()) {
-    out += fmt::format("  {:<14} {}\n", p.name, p.summary);
+    line(2, name_column, p.name, p.summary);
     for (const preset_option& o : options_of_presets()) {
-      if (o.preset == p.name) out += fmt::format("    {:<22} {}\n", o.key, o.summary);
+      if (o.preset == p.name) line(4, key_column, o.key, o.summary);
     }
   }
   out += "\nParts that can be set (\"policy\": {\"preset\": NAME, \"set\": {...}}):\n";
   for (const part_kind& kind : settable_parts()) {
-    out += fmt::format("  {:<14} {}\n", kind.key, kind.summary);
-    for (const named_part& n : kind.names) out += fmt::format("    {:<22} {}\n", n.name, n.summary);
+    line(2, name_column, kind.key, kind.summary);
+    for (const named_part& n : kind.names) line(4, key_column, n.name, n.summary);
+    if (kind.key == "queue_order") {
+      line(4, key_column, "fifo", "the jobs of quotas that do not say theirs go by submission");
+    }
   }
-  out +=
-      "    (queue_order also takes \"fifo\": the jobs of quotas that do not say theirs go by submission)\n"
-      "  seed           a whole number\n";
+  line(2, name_column, "seed", "a whole number");
   return out;
 }
 

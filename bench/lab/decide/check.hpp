@@ -3,6 +3,7 @@
 
 #include "lab/scenario/scenario.hpp"
 
+#include <cstddef>
 #include <string>
 
 namespace allot {
@@ -23,8 +24,9 @@ namespace lab {
 /// 0 with a summary on standard output, or 2 with all errors on standard error.
 [[nodiscard]] int run_check(const scenario_source& source);
 
-/// `allot policies`: the policy names that a scenario can use, with a line each.
-[[nodiscard]] std::string list_policies();
+/// `allot policies`: the policy names that a scenario can use, with what each is, in lines of at most
+/// `width` characters.
+[[nodiscard]] std::string list_policies(std::size_t width = 80);
 
 }  // namespace lab
 }  // namespace v0
