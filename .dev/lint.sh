@@ -16,7 +16,7 @@ check_format() {
 # Style and script of the pages. esbuild, which makes both smaller, also warns of what no browser knows: a property, a
 # brace that is missing, a key that an object has twice.
 check_pages() {
-  find bench .docs \( -name '*.css' -o -name '*.js' \) | sort | while read -r file; do
+  find bench .docs packaging/web \( -name '*.css' -o -name '*.js' \) | sort | while read -r file; do
     esbuild --log-level=warning --color=false "$file" --outfile=/dev/null 2>&1 </dev/null | grep .
   done
 }

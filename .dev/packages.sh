@@ -79,6 +79,7 @@ look_for() { # GROUP...: fills `missing` and `optional`
         python3 -c 'import os, sysconfig as s; os.stat(s.get_path("include") + "/Python.h")' >/dev/null 2>&1 ||
           missing+=(python3-dev)
         ;;
+      web) needs_command em++ emscripten ;;
       slurm)
         needs_header libslurm-dev slurm/slurm.h
         local package
@@ -114,7 +115,7 @@ install_missing() {
       --no-install-recommends "${missing[@]}" "${optional[@]}"
 }
 
-# Sees to it that the packages of the groups are there: build, test, bench, lint, docs, packages, python, slurm, kueue, clang,
+# Sees to it that the packages of the groups are there: build, test, bench, lint, docs, packages, python, web, slurm, kueue, clang,
 # browser; or everything.
 needs() {
   look_for "$@"

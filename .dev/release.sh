@@ -164,5 +164,5 @@ run_nightly() {
   run_compilers
   lint "headers by themselves" all_headers_alone
   lint_result && run_tests --all --long && run_fuzz --seconds 600 && try_worlds 10 && try_schedules minutes 10 && list_benchmarks && sanitize_all &&
-    run_packages --whole && run_python && soak_slurm && soak_kueue && tables_are_current
+    run_packages --whole && run_python && page_for_browsers && soak_slurm && soak_kueue && tables_are_current
 }
