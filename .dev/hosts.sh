@@ -23,7 +23,8 @@ run_slurm() {
   configure release
   case $what in
     test) build release allot_slurm allot_slurm_clock allot_slurm_tests allot_governor_tests ;;
-    *) build release allot_slurm ;;
+    # The story ends with a sweep.
+    *) build release allot_slurm allot ;;
   esac
   case $what in
     story) python3 $cluster/story.py --keep build/slurm "$@" ;;

@@ -8,6 +8,7 @@
 import argparse
 import collections
 import copy
+import json
 import os
 import shutil
 import sys
@@ -27,6 +28,14 @@ ACCOUNTS = {"team-a": "quota1", "team-b": "quota1.1", "team-c": "quota1.2"}
 USERS = {"team-a": "ana", "team-b": "ben", "team-c": "carla"}
 NODES, GPUS = 16, 8
 
+ALLOT = os.environ.get("ALLOT") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../../build/release/allot")
+EXPERIMENT = {
+    "format": "allot-experiment/1",
+    "scenarios": [{"name": "mix", "nodes": "16x8", "tenants": {"serving": 24, "vision": 39, "speech": 65},
+                   "generate": {"model": "mix", "days": 2, "gpus": 128, "serving": 0.11, "serving_tenant": "serving",
+                                "training": {"vision": 39, "speech": 65}}}],
+    "policies": ["static_quotas", "standard"], "loads": [0.9], "seeds": {"count": 4}, "baseline": "static_quotas",
+}
 
 class Story:
     def __init__(self, cluster, governor):
@@ -124,7 +133,27 @@ class Story:
         self.until_running(gang, 90)
         self.say(f"The gang runs on {watch.jobs[gang[0]].nodes}.")
         self.table()
+
+        self.say("Carla compares policies: an array of four tasks, each a part of one sweep, on CPUs alone.")
+        self.sweep()
         return reserved
+
+    def sweep(self):
+        """An experiment of `allot sweep` that outgrows one machine: each task of an array runs a shard."""
+        directory = self.cluster.path("sweep")
+        os.mkdir(directory)
+        os.chmod(directory, 0o777)
+        experiment = os.path.join(directory, "experiment.json")
+        with open(experiment, "w", encoding="utf-8") as file:
+            json.dump(EXPERIMENT, file)
+        self.cluster.submit("team-c", gpus=0, user=USERS["team-c"], options=["--job-name=sweep", "--array=0-3", "--time=5"],
+                            script=f"#!/bin/sh\ncd {directory} && exec {ALLOT} sweep experiment.json "
+                                   "--out part-$SLURM_ARRAY_TASK_ID --shard $SLURM_ARRAY_TASK_ID/4\n")
+        parts = [os.path.join(directory, f"part-{task}") for task in range(4)]
+        if not wait_for(lambda: self.watch.poll() and all(os.path.exists(os.path.join(part, "table.csv")) for part in parts), 60):
+            raise ClusterError(f"the array did not end: {os.listdir(directory)}\n{self.governor.text()[-3000:]}")
+        self.cluster.run(ALLOT, "sweep", "--merge", *parts, "--out", os.path.join(directory, "all"))
+        print(self.cluster.run(ALLOT, "compare", os.path.join(directory, "all"), "--figures", "queue_s/mean,jct_s/mean,preemptions").stdout)
 
 
 def tell(keep):
