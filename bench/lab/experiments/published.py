@@ -129,7 +129,9 @@ def helios(run):
 
 
 def helios_srtf(run):
-    """Their simulator saves all work, and adds to what is left what an eviction costs, by the GPUs of the job."""
+    """Their simulator saves all work, and adds to what is left what an eviction costs, by the GPUs of the job. It
+    counts GPUs, and places jobs after it has evicted others; here a job goes only if another starts, which is shorter
+    by more than that cost."""
     with open(run.trace("philly128/jobs.csv"), newline="") as file:
         rows = list(csv.DictReader(file))
     for row in rows:
@@ -327,7 +329,9 @@ results = [
     Result("fgd", "FGD, ATC '23", "GPUs that six placements allocate, %, means over ten seeds", fgd),
     Result("easy", "EASY on KTH", "starts of 10,000 jobs", easy),
     Result("helios", "Helios, SC '21, on philly128", "completion and queueing of FIFO and SJF", helios),
-    Result("helios-srtf", "Helios, SC '21", "SRTF with restarts", helios_srtf),
+    Result("helios-srtf", "Helios, SC '21, on philly128",
+           "SRTF with restarts; theirs evicts for any job that is shorter, also where that does not fit on the nodes then",
+           helios_srtf),
     Result("helios-qssf", "Helios, SC '21", "queueing by virtual cluster", "its list of Philly's jobs by virtual cluster was not at hand"),
     Result("kai", "KAI Scheduler", "division of the surplus by weight", kai_division),
     Result("kai-time", "KAI Scheduler", "shares by past use, two queues", kai_time),
