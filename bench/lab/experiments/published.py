@@ -5,9 +5,10 @@
     published.py PROGRAM OUT [--traces DIR] [--write] [NAME...]
     published.py --list
 
-PROGRAM is the program allot with the policies of examples/gallery. Without a NAME all are run. Each prints what was published, what comes out here, and how
-they compare, and leaves OUT/NAME/figures.csv and OUT/NAME/chart.svg. `--write` writes the table of bench/lab/README.md.
-Traces that may not be shipped are below DIR; a result whose trace is not there is left out, and says so.
+PROGRAM is the program allot with the policies of examples/gallery. Without a NAME all are run. Each prints what was
+published, what comes out here, and how they compare, and leaves OUT/NAME/figures.csv and OUT/NAME/chart.svg. `--write`
+writes the table of bench/lab/README.md. Traces that may not be shipped are below DIR; a result whose trace is not there
+is left out, and says so.
 
 equal         the same, to the digits that were published
 within x %    no figure is further off
