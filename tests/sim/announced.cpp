@@ -78,9 +78,9 @@ told run_and_listen(allot::sim::setup<1> s) {
 TEST_CASE("outages: who would be cut off has a reserved start after it, and who fits before it runs") {
   const told t = run_and_listen(
       reserving(maintained({exact(16, 0, 200), exact(8, 0, 100), exact(8, 5, 96), exact(8, 10, 90)})));
-  CHECK(t.seen.lines == lines{"0 submit 0", "0 submit 1", "0 start 1", "5 submit 2", "10 submit 3",
-                              "10 start 3", "100 finish 1", "100 finish 3", "150 start 0", "350 finish 0",
-                              "350 start 2", "446 finish 2"});
+  CHECK(t.seen.lines == log_lines{"0 submit 0", "0 submit 1", "0 start 1", "5 submit 2", "10 submit 3",
+                                  "10 start 3", "100 finish 1", "100 finish 3", "150 start 0", "350 finish 0",
+                                  "350 start 2", "446 finish 2"});
   CHECK(t.promised.at(0) == std::vector<instant>{150});
   CHECK(t.promised.at(2).back() == 350);
 }
@@ -94,8 +94,8 @@ TEST_CASE("resizes: who would be evicted for one waits, and who ends before it o
   auto s = reserving(world<standard>(siblings({16}), {exact(8, 0, 200), exact(8, 0, 101), exact(8, 1, 90)}));
   s.quota_events = {resized(a, 8, 100)};
   const told t = run_and_listen(std::move(s));
-  CHECK(t.seen.lines == lines{"0 submit 0", "0 submit 1", "0 start 0", "1 submit 2", "1 start 2",
-                              "91 finish 2", "200 finish 0", "200 start 1", "301 finish 1"});
+  CHECK(t.seen.lines == log_lines{"0 submit 0", "0 submit 1", "0 start 0", "1 submit 2", "1 start 2",
+                                  "91 finish 2", "200 finish 0", "200 start 1", "301 finish 1"});
   CHECK(t.promised.at(1) == std::vector<instant>{200});
 }
 
@@ -104,15 +104,15 @@ TEST_CASE("resizes: what is lent by others counts as it will be") {
   s.quota_events = {resized(b, 0, 100)};
   const told t = run_and_listen(std::move(s));
   CHECK(t.seen.lines ==
-        lines{"0 submit 0", "1 submit 1", "1 start 1, borrows 8", "100 finish 1", "102 submit 2"});
+        log_lines{"0 submit 0", "1 submit 1", "1 start 1, borrows 8", "100 finish 1", "102 submit 2"});
 }
 
 TEST_CASE("resizes: a start is reserved for when the quota owns enough, and who would delay it waits") {
   auto s = reserving(world<standard>(siblings({8}), {exact(16, 0, 50), exact(8, 0, 101), exact(8, 1, 99)}));
   s.quota_events = {resized(a, 16, 100)};
   const told t = run_and_listen(std::move(s));
-  CHECK(t.seen.lines == lines{"0 submit 0", "0 submit 1", "1 submit 2", "1 start 2", "100 finish 2",
-                              "100 start 0", "150 finish 0", "150 start 1", "251 finish 1"});
+  CHECK(t.seen.lines == log_lines{"0 submit 0", "0 submit 1", "1 submit 2", "1 start 2", "100 finish 2",
+                                  "100 start 0", "150 finish 0", "150 start 1", "251 finish 1"});
   CHECK(t.promised.at(0) == std::vector<instant>{100});
 }
 
@@ -138,8 +138,8 @@ TEST_CASE("outages: what is not announced, and who has no estimate, is as before
   s = maintained({job_of(a, 4, 0, 120)});
   diary unknown;
   static_cast<void>(run<standard>(std::move(s), unknown));
-  CHECK(unknown.lines ==
-        lines{"0 submit 0", "0 start 0", "100 evict 0 (node down), lost 100", "150 start 0", "270 finish 0"});
+  CHECK(unknown.lines == log_lines{"0 submit 0", "0 start 0", "100 evict 0 (node down), lost 100",
+                                   "150 start 0", "270 finish 0"});
 }
 
 TEST_CASE("outages: an announcement counts from when it is made") {
@@ -147,10 +147,10 @@ TEST_CASE("outages: an announcement counts from when it is made") {
   for (auto& e : s.node_events) e.known_since = 50 * second;
   diary seen;
   static_cast<void>(run<standard>(std::move(s), seen));
-  CHECK(seen.lines == lines{"0 submit 0", "0 start 0", "40 submit 1", "40 start 1", "60 submit 2",
-                            "100 evict 0 (node down), lost 100", "100 evict 1 (node down), lost 60",
-                            "150 start 2", "150 start 1", "195 finish 2", "195 start 0", "220 finish 1",
-                            "315 finish 0"});
+  CHECK(seen.lines == log_lines{"0 submit 0", "0 start 0", "40 submit 1", "40 start 1", "60 submit 2",
+                                "100 evict 0 (node down), lost 100", "100 evict 1 (node down), lost 60",
+                                "150 start 2", "150 start 1", "195 finish 2", "195 start 0", "220 finish 1",
+                                "315 finish 0"});
 }
 
 TEST_CASE("outages: no policy starts a job that its estimate would have cut off") {

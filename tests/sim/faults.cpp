@@ -72,8 +72,8 @@ TEST_CASE("faults: a job does no work while it is starting, and its time limit r
   allot::lab::metrics<1> measured;
   allot::sim::observers<1> both{&seen, &measured};
   const auto sim = run<standard>(std::move(s), both);
-  CHECK(seen.lines == lines{"0 submit 0", "0 start 0", "1 submit 1", "110 finish 0", "110 start 1",
-                            "170 evict 1 (time limit), lost 0"});
+  CHECK(seen.lines == log_lines{"0 submit 0", "0 start 0", "1 submit 1", "110 finish 0", "110 start 1",
+                                "170 evict 1 (time limit), lost 0"});
   CHECK(sim.history(0).lost() == 10 * second);
   CHECK(measured.figures(sim).of.lost == gpu_seconds(2 * 8 * 10));
 }
@@ -90,8 +90,8 @@ TEST_CASE("faults: a job whose start fails is tried again later, others meanwhil
   allot::sim::observers<1> both{&seen, &measured};
   const auto sim = run<standard>(std::move(s), both);
   // It has never run, so it does not pay for a restart.
-  CHECK(seen.lines == lines{"0 submit 0", "0 start 0", "1 submit 1", "10 evict 0 (start failed), lost 0",
-                            "10 start 1", "40 finish 1", "40 start 0", "150 finish 0"});
+  CHECK(seen.lines == log_lines{"0 submit 0", "0 start 0", "1 submit 1", "10 evict 0 (start failed), lost 0",
+                                "10 start 1", "40 finish 1", "40 start 0", "150 finish 0"});
   CHECK(sim.history(0).failed_starts == 1);
   CHECK(sim.history(0).runs == 1);
   CHECK(sim.history(0).preemptions == 0);
@@ -107,9 +107,9 @@ TEST_CASE("faults: a job that is evicted works on until it has gone, and its ben
   s.faults.eviction = exactly(30);
   diary seen;
   const auto sim = run<standard>(std::move(s), seen);
-  CHECK(seen.lines == lines{"0 submit 0", "0 start 0, borrows 4", "10 submit 1",
-                            "40 evict 0 for 1 (borrower), lost 0", "40 start 1", "60 finish 1",
-                            "60 start 0, borrows 4", "120 finish 0"});
+  CHECK(seen.lines == log_lines{"0 submit 0", "0 start 0, borrows 4", "10 submit 1",
+                                "40 evict 0 for 1 (borrower), lost 0", "40 start 1", "60 finish 1",
+                                "60 start 0, borrows 4", "120 finish 0"});
   CHECK(sim.history(0).preemptions == 1);
 }
 
@@ -120,7 +120,7 @@ TEST_CASE("faults: an eviction that is not needed any more is withdrawn") {
   diary seen;
   const auto sim = run<standard>(std::move(s), seen);
   CHECK(seen.lines ==
-        lines{"0 submit 0", "0 start 0, borrows 4", "10 submit 1", "20 cancel 1", "100 finish 0"});
+        log_lines{"0 submit 0", "0 start 0, borrows 4", "10 submit 1", "20 cancel 1", "100 finish 0"});
 }
 
 TEST_CASE("faults: where an eviction fails another job goes") {
@@ -132,9 +132,9 @@ TEST_CASE("faults: where an eviction fails another job goes") {
   allot::lab::metrics<1> measured;
   allot::sim::observers<1> both{&seen, &measured};
   const auto sim = run<standard>(std::move(s), both);
-  CHECK(seen.lines == lines{"0 submit 0", "0 start 0", "1 submit 1", "1 start 1, borrows 4", "10 submit 2",
-                            "20 evict 0 for 2 (borrower), lost 20", "20 start 2", "40 finish 2",
-                            "40 start 0, borrows 4", "101 finish 1", "140 finish 0"});
+  CHECK(seen.lines == log_lines{"0 submit 0", "0 start 0", "1 submit 1", "1 start 1, borrows 4",
+                                "10 submit 2", "20 evict 0 for 2 (borrower), lost 20", "20 start 2",
+                                "40 finish 2", "40 start 0, borrows 4", "101 finish 1", "140 finish 0"});
   CHECK(sim.history(1).failed_evictions == 1);
   CHECK(measured.figures(sim).of.failed_evictions == 1);
 }

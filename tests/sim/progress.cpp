@@ -141,9 +141,9 @@ TEST_CASE("progress: a job that loses work loses the time that it took, and work
   jobs[0].restart = 5 * second;
   diary seen;
   const auto sim = run_at(world<standard>(siblings({4, 0}), std::move(jobs)), seen, by_job{{200, 1000}});
-  CHECK(seen.lines == lines{"0 submit 0", "0 start 0, borrows 4", "70 submit 1",
-                            "70 evict 0 for 1 (borrower), lost 20", "70 start 1", "80 finish 1",
-                            "80 start 0, borrows 4", "535 finish 0"});
+  CHECK(seen.lines == log_lines{"0 submit 0", "0 start 0, borrows 4", "70 submit 1",
+                                "70 evict 0 for 1 (borrower), lost 20", "70 start 1", "80 finish 1",
+                                "80 start 0, borrows 4", "535 finish 0"});
   CHECK(sim.history(0).lost() == 25 * second);
   CHECK(sim.scheduler().view().runs(0) == 2);
   CHECK(sim.scheduler().view().done(0, sim.now()) == 100 * second);
@@ -160,8 +160,8 @@ TEST_CASE("progress: estimates are in nominal time, so a slow job overruns and a
   diary seen;
   const auto sim = run_at(std::move(s), seen, by_job{{500, 1000, 1000}});
   // The third was to end before the reserved start at 100, and has; the second starts when the first ends.
-  CHECK(seen.lines == lines{"0 submit 0", "0 start 0", "1 submit 1", "2 submit 2", "2 start 2", "52 finish 2",
-                            "200 finish 0", "200 start 1", "210 finish 1"});
+  CHECK(seen.lines == log_lines{"0 submit 0", "0 start 0", "1 submit 1", "2 submit 2", "2 start 2",
+                                "52 finish 2", "200 finish 0", "200 start 1", "210 finish 1"});
 }
 
 TEST_CASE("progress: jobs that run from the beginning have had their speed since they started") {

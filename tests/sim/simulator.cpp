@@ -35,9 +35,9 @@ TEST_CASE("simulator: at one instant ends come before arrivals, and all arrivals
   s.where = nodes(1, 2);
   diary seen;
   const auto sim = run<fifo>(std::move(s), seen);
-  CHECK(seen.lines == lines{"0 submit 0", "0 start 0", "10 finish 0", "10 submit 1", "10 start 1",
-                            "15 finish 1", "15 submit 2", "15 submit 3", "15 start 2", "16 finish 2",
-                            "16 start 3", "17 finish 3"});
+  CHECK(seen.lines == log_lines{"0 submit 0", "0 start 0", "10 finish 0", "10 submit 1", "10 start 1",
+                                "15 finish 1", "15 submit 2", "15 submit 3", "15 start 2", "16 finish 2",
+                                "16 start 3", "17 finish 3"});
   CHECK(seen.settled_at == std::vector<instant>{0, 10 * second, 15 * second, 16 * second, 17 * second});
   CHECK(sim.now() == 17 * second);
   CHECK(sim.events() == 8);
@@ -69,10 +69,10 @@ TEST_CASE(
   const auto sim = run<standard>(world<standard>(siblings({4, 4}), std::move(jobs)), seen);
   // At 45, 30 of the 45 seconds are saved. The second run is cut short while it still restarts, which costs
   // only the 2 seconds that it took; the third restarts in full and does the 70 seconds that are left.
-  CHECK(seen.lines == lines{"0 submit 0", "0 start 0, borrows 4", "45 submit 1",
-                            "45 evict 0 for 1 (borrower), lost 15", "45 start 1", "65 finish 1",
-                            "65 start 0, borrows 4", "67 submit 2", "67 evict 0 for 2 (borrower), lost 0",
-                            "67 start 2", "77 finish 2", "77 start 0, borrows 4", "152 finish 0"});
+  CHECK(seen.lines == log_lines{"0 submit 0", "0 start 0, borrows 4", "45 submit 1",
+                                "45 evict 0 for 1 (borrower), lost 15", "45 start 1", "65 finish 1",
+                                "65 start 0, borrows 4", "67 submit 2", "67 evict 0 for 2 (borrower), lost 0",
+                                "67 start 2", "77 finish 2", "77 start 0, borrows 4", "152 finish 0"});
   const auto& h = sim.history(0);
   CHECK(h.outcome == job_outcome::completed);
   CHECK(h.first_start == 0);
@@ -108,8 +108,8 @@ TEST_CASE("simulator: a job of zero duration starts and ends at one instant") {
   diary seen;
   const auto sim = run<standard>(
       world<standard>(siblings({1}), {job_of(a, 1, 3, 0), job_of(a, 1, 3, 0), job_of(a, 1, 3, 1)}), seen);
-  CHECK(seen.lines == lines{"3 submit 0", "3 submit 1", "3 submit 2", "3 start 0", "3 finish 0", "3 start 1",
-                            "3 finish 1", "3 start 2", "4 finish 2"});
+  CHECK(seen.lines == log_lines{"3 submit 0", "3 submit 1", "3 submit 2", "3 start 0", "3 finish 0",
+                                "3 start 1", "3 finish 1", "3 start 2", "4 finish 2"});
   CHECK(sim.history(1).end == 3 * second);
 }
 
@@ -123,8 +123,9 @@ TEST_CASE("simulator: changes of quotas at one instant are one transition") {
                     {50 * second, change{.quota = a, .nominal = allot::resources<1>{gpus(0)}}}};
   diary seen;
   const auto sim = run<standard>(std::move(s), seen);
-  CHECK(seen.lines == lines{"0 submit 0", "0 start 0", "10 submit 1", "50 evict 0 for 1 (borrower), lost 0",
-                            "50 start 1", "70 finish 1", "70 start 0, borrows 4", "120 finish 0"});
+  CHECK(seen.lines == log_lines{"0 submit 0", "0 start 0", "10 submit 1",
+                                "50 evict 0 for 1 (borrower), lost 0", "50 start 1", "70 finish 1",
+                                "70 start 0, borrows 4", "120 finish 0"});
   CHECK(sim.accounts().tree().spec(b).nominal == allot::resources<1>{gpus(8)});
 }
 
@@ -158,9 +159,9 @@ TEST_CASE("simulator: an added quota takes jobs, and a removed one cancels its j
   const auto sim = run<standard>(std::move(s), seen);
   // Job 0 arrives before its quota; job 2 exceeds all of them; 1 and 2 are removed with a, and 5 arrives too
   // late.
-  CHECK(seen.lines == lines{"5 refuse 0", "10 submit 1", "10 submit 2", "10 start 1", "15 submit 3",
-                            "15 start 3", "20 submit 4", "20 start 4", "25 finish 3", "30 finish 4",
-                            "50 cancel 1", "50 cancel 2", "60 refuse 5"});
+  CHECK(seen.lines == log_lines{"5 refuse 0", "10 submit 1", "10 submit 2", "10 start 1", "15 submit 3",
+                                "15 start 3", "20 submit 4", "20 start 4", "25 finish 3", "30 finish 4",
+                                "50 cancel 1", "50 cancel 2", "60 refuse 5"});
   CHECK(sim.history(0).why_refused == refusal::unknown_quota);
   CHECK(sim.history(1).outcome == job_outcome::cancelled);
   CHECK(sim.history(1).end == 50 * second);
@@ -176,8 +177,8 @@ TEST_CASE("simulator: a job can be cancelled before its submission, while pendin
   s.cancels = {{5 * second, 1}, {20 * second, 0}, {40 * second, 3}, {45 * second, 3}, {45 * second, 2}};
   diary seen;
   const auto sim = run<fifo>(std::move(s), seen);
-  CHECK(seen.lines == lines{"0 submit 0", "0 start 0", "1 submit 1", "2 submit 2", "5 cancel 1",
-                            "20 cancel 0", "20 start 2", "30 finish 2", "40 cancel 3"});
+  CHECK(seen.lines == log_lines{"0 submit 0", "0 start 0", "1 submit 1", "2 submit 2", "5 cancel 1",
+                                "20 cancel 0", "20 start 2", "30 finish 2", "40 cancel 3"});
   CHECK(sim.history(2).outcome == job_outcome::completed);
   CHECK(sim.history(3).outcome == job_outcome::cancelled);
 }
@@ -189,7 +190,7 @@ TEST_CASE("simulator: a job cancelled and resubmitted at one instant is handled 
   diary seen;
   const auto sim = run<fifo>(std::move(s), seen);
   CHECK(seen.lines ==
-        lines{"0 submit 0", "0 start 0", "7 cancel 0", "7 submit 1", "7 start 1", "8 finish 1"});
+        log_lines{"0 submit 0", "0 start 0", "7 cancel 0", "7 submit 1", "7 start 1", "8 finish 1"});
   CHECK(sim.history(0).end == 7 * second);
 }
 
@@ -202,7 +203,7 @@ TEST_CASE("simulator: jobs that can never run are refused, the others run") {
   diary seen;
   const auto sim = run<fifo>(std::move(s), seen);
   CHECK(seen.lines ==
-        lines{"0 refuse 0", "0 submit 1", "0 refuse 2", "0 start 1", "1 refuse 3", "5 finish 1"});
+        log_lines{"0 refuse 0", "0 submit 1", "0 refuse 2", "0 start 1", "1 refuse 3", "5 finish 1"});
   CHECK(sim.history(0).why_refused == refusal::larger_than_cluster);
   CHECK(sim.history(2).why_refused == refusal::unknown_quota);
   CHECK(sim.history(3).why_refused == refusal::invalid_request);

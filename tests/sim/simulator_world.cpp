@@ -44,11 +44,11 @@ TEST_CASE(
   const auto sim = run<standard>(
       world<standard>(siblings({4, 4}), {gang_of(b, 6, 2, 0, 100), job_of(a, 4, 50, 20)}), seen);
   // 300 of 600 pod-seconds are done at 50; then 20 s with 4 pods, and the other 220 with 6.
-  CHECK(seen.lines == lines{"0 submit 0", "0 start 0", "0 grow 0 to 3", "0 grow 0 to 4",
-                            "0 grow 0 to 5, borrows 1", "0 grow 0 to 6, borrows 1", "50 submit 1",
-                            "50 shrink 0 to 5 for 1 (borrower)", "50 shrink 0 to 4 for 1 (borrower)",
-                            "50 start 1", "70 finish 1", "70 grow 0 to 5, borrows 1",
-                            "70 grow 0 to 6, borrows 1", "106 finish 0"});
+  CHECK(seen.lines == log_lines{"0 submit 0", "0 start 0", "0 grow 0 to 3", "0 grow 0 to 4",
+                                "0 grow 0 to 5, borrows 1", "0 grow 0 to 6, borrows 1", "50 submit 1",
+                                "50 shrink 0 to 5 for 1 (borrower)", "50 shrink 0 to 4 for 1 (borrower)",
+                                "50 start 1", "70 finish 1", "70 grow 0 to 5, borrows 1",
+                                "70 grow 0 to 6, borrows 1", "106 finish 0"});
   // 36.666... s: the first millisecond by which everything is done.
   CHECK(sim.history(0).end == 106'667);
   CHECK(sim.history(0).preemptions == 0);
@@ -132,10 +132,11 @@ TEST_CASE("simulator: a job at its time limit ends with the work it has done") {
   allot::lab::metrics<1> measured;
   allot::sim::observers<1> both{&seen, &measured};
   const auto sim = run<standard>(world<standard>(siblings({2}), std::move(jobs)), both);
-  CHECK(seen.lines == lines{"0 submit 0", "0 start 0", "10 submit 1", "20 submit 2",
-                            "30 evict 0 (time limit), lost 0", "30 start 1", "130 finish 1", "130 start 2",
-                            // It is done exactly when its time limit is reached.
-                            "160 finish 2"});
+  CHECK(seen.lines == log_lines{"0 submit 0", "0 start 0", "10 submit 1", "20 submit 2",
+                                "30 evict 0 (time limit), lost 0", "30 start 1", "130 finish 1",
+                                "130 start 2",
+                                // It is done exactly when its time limit is reached.
+                                "160 finish 2"});
   CHECK(sim.history(0).outcome == job_outcome::time_limit);
   CHECK(sim.history(0).end == 30 * second);
   CHECK(sim.history(0).work.left() == 70 * second);
@@ -172,9 +173,9 @@ TEST_CASE("simulator: jobs on a failed node are lost, and none is placed there u
   allot::sim::observers<1> both{&seen, &measured};
   const auto sim = run<standard>(std::move(s), both);
   // The gang, placed again, fills the other node first.
-  CHECK(seen.lines == lines{"0 submit 0", "0 start 0", "1 submit 1", "1 start 1",
-                            "30 evict 0 (node down), lost 0", "40 submit 2", "50 start 0", "101 finish 1",
-                            "120 finish 0", "120 start 2", "130 finish 2"});
+  CHECK(seen.lines == log_lines{"0 submit 0", "0 start 0", "1 submit 1", "1 start 1",
+                                "30 evict 0 (node down), lost 0", "40 submit 2", "50 start 0", "101 finish 1",
+                                "120 finish 0", "120 start 2", "130 finish 2"});
   CHECK(sim.history(0).node_failures == 1);
   CHECK(sim.history(0).preemptions == 0);
   const auto f = measured.figures(sim);
@@ -191,9 +192,9 @@ TEST_CASE("simulator: an elastic job loses the elastic pods on a failed node") {
                    {60 * second, node_id{0}, node_change::down}};
   diary seen;
   const auto sim = run<standard>(std::move(s), seen);
-  CHECK(lines(seen.lines.begin() + 6, seen.lines.end()) ==
-        lines{"50 shrink 0 to 5 (node down)", "50 shrink 0 to 4 (node down)",
-              "60 evict 0 (node down), lost 56", "60 start 0", "360 finish 0"});
+  CHECK(log_lines(seen.lines.begin() + 6, seen.lines.end()) ==
+        log_lines{"50 shrink 0 to 5 (node down)", "50 shrink 0 to 4 (node down)",
+                  "60 evict 0 (node down), lost 56", "60 start 0", "360 finish 0"});
 }
 
 TEST_CASE("simulator: pods on a failed node are replaced, if the host has that done and there is room") {
@@ -217,15 +218,15 @@ TEST_CASE("simulator: pods on a failed node are replaced, if the host has that d
     const auto sim = run<standard>(std::move(s), seen);
     if (replaces) {
       // It goes on with the free node; then there is none, and the other gang can't start either.
-      CHECK(seen.lines == lines{"0 submit 0", "0 submit 1", "0 start 0", "0 start 1", "5 submit 2",
-                                "14 evict 0 (node down), lost 4", "14 start 0",
-                                "38 evict 0 (node down), lost 9", "200 finish 1", "200 start 2",
-                                "230 finish 2", "230 start 0", "315 finish 0"});
+      CHECK(seen.lines == log_lines{"0 submit 0", "0 submit 1", "0 start 0", "0 start 1", "5 submit 2",
+                                    "14 evict 0 (node down), lost 4", "14 start 0",
+                                    "38 evict 0 (node down), lost 9", "200 finish 1", "200 start 2",
+                                    "230 finish 2", "230 start 0", "315 finish 0"});
     } else {
-      CHECK(seen.lines == lines{"0 submit 0", "0 submit 1", "0 start 0", "0 start 1", "5 submit 2",
-                                "14 evict 0 (node down), lost 4", "14 start 2",
-                                "38 evict 2 (node down), lost 24", "200 finish 1", "200 start 2",
-                                "230 finish 2", "230 start 0", "325 finish 0"});
+      CHECK(seen.lines == log_lines{"0 submit 0", "0 submit 1", "0 start 0", "0 start 1", "5 submit 2",
+                                    "14 evict 0 (node down), lost 4", "14 start 2",
+                                    "38 evict 2 (node down), lost 24", "200 finish 1", "200 start 2",
+                                    "230 finish 2", "230 start 0", "325 finish 0"});
     }
     CHECK(sim.history(0).preemptions == 0);
   }
@@ -276,8 +277,8 @@ TEST_CASE("simulator: a node that is drained keeps what it has and gets nothing 
   diary seen;
   allot::sim::observers<1> both{&seen, &runs};
   const auto sim = run<standard>(std::move(s), both);
-  CHECK(seen.lines == lines{"0 submit 0", "0 start 0", "20 submit 1", "20 start 1", "30 finish 1",
-                            "30 submit 2", "30 start 2", "35 finish 2", "100 finish 0"});
+  CHECK(seen.lines == log_lines{"0 submit 0", "0 start 0", "20 submit 1", "20 start 1", "30 finish 1",
+                                "30 submit 2", "30 start 2", "35 finish 2", "100 finish 0"});
   CHECK(log.pods(*log.last_run(1))[0].where.node == node_id{1});
   CHECK(log.pods(*log.last_run(2))[0].where.node == node_id{1});
 }
@@ -309,8 +310,8 @@ TEST_CASE(
   CHECK(seen.lines[0] == "40 submit 0");
   CHECK(seen.lines[1] == "40 start 0");
   CHECK(seen.lines[2] == "40 evict 0 (told before), lost 5");
-  CHECK(lines(seen.lines.begin() + 3, seen.lines.begin() + 7) ==
-        lines{"40 submit 1", "40 start 1", "40 grow 1 to 3", "40 submit 2"});
+  CHECK(log_lines(seen.lines.begin() + 3, seen.lines.begin() + 7) ==
+        log_lines{"40 submit 1", "40 start 1", "40 grow 1 to 3", "40 submit 2"});
   CHECK(seen.settled_at.front() == 40 * second);
   CHECK(sim.history(0).first_start == 10 * second);
   CHECK(sim.history(1).first_start == 40 * second);
@@ -329,8 +330,8 @@ TEST_CASE("simulator: a job running at the beginning may already be at its end o
   s.running = {{.which = 0}, {.which = 1}, {.which = 2, .since = 30 * second}};
   diary seen;
   const auto sim = run<standard>(std::move(s), seen);
-  CHECK(lines(seen.lines.begin() + 6, seen.lines.end()) ==
-        lines{"30 finish 0", "30 evict 1 (time limit), lost 0", "35 finish 2"});
+  CHECK(log_lines(seen.lines.begin() + 6, seen.lines.end()) ==
+        log_lines{"30 finish 0", "30 evict 1 (time limit), lost 0", "35 finish 2"});
 }
 
 namespace {

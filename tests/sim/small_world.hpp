@@ -26,7 +26,7 @@ using allot::quota_id;
 using allot::sim::job_index;
 using allot::sim::second;
 
-using lines = std::vector<std::string>;
+using log_lines = std::vector<std::string>;
 
 /// What happened, a line for each event: "45 evict 0 for 1 (borrower), lost 15". Times are seconds.
 template <std::size_t N = 1>
