@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
-// The readers of JSON: scenarios, and the objects of Kueue and KAI. Any bytes are read or refused with a
-// reason, and what an importer makes without a complaint is JSON.
+// The readers of JSON: scenarios, and the objects of Kueue and KAI, also in YAML. Any bytes are read or
+// refused with a reason, and what an importer makes without a complaint is JSON.
 #include "lab/import/import_log.hpp"
 #include "lab/import/kubernetes.hpp"
+#include "lab/io/yaml_text.hpp"
 #include "lab/scenario/scenario.hpp"
 
 #include <cstdio>
@@ -37,6 +38,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (text.find("trace") == std::string_view::npos) {
     const auto s = parse_scenario(text, source, found);
     expect(s.has_value() == found.empty(), "a scenario, or a reason why there is none");
+  }
+  errors of_yaml;
+  if (const auto json = json_of_yaml("fuzzed", std::string{text}, of_yaml)) {
+    errors wrong;
+    const auto same = json_document::parse("made", *json, wrong);
+    expect(same.has_value() || !wrong.empty(), "what is made of YAML is read as JSON, or refused");
   }
   errors of_json;
   const auto document = json_document::parse("fuzzed", text, of_json);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-// Whatever the objects of a Kueue or KAI cluster say, an importer finds something wrong with them or makes a
-// scenario, which is checked; and one by one each Workload of a live cluster is a job, or there is a reason
-// why not.
+// Whatever the objects of a Kueue or KAI cluster, or a configuration of HiveD, say, an importer finds
+// something wrong with them or makes a scenario, which is checked; and one by one each Workload of a live
+// cluster is a job, or there is a reason why not.
 #include "lab/import/kubernetes.hpp"
 #include "lab/import/kueue_cluster.hpp"
 #include "lab/io/json_reader.hpp"
@@ -84,6 +84,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!objects) return 0;
   import(*objects, make_kueue_scenario);
   import(*objects, make_kai_scenario);
+  import(*objects, make_hived_scenario);
   read_live(*objects);
   return 0;
 }
