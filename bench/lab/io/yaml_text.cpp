@@ -21,8 +21,9 @@ namespace lab {
 
 bool is_yaml(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos &&
-         std::string_view{"{[/"}.find(text[first]) == std::string_view::npos;
+  constexpr std::string_view begins_json = "{[/";
+  return first != std::string_view::npos && begins_json.find(text[first]) == std::string_view::npos &&
+         text.find('\0') == std::string_view::npos;
 }
 
 #ifdef ALLOT_LAB_YAML

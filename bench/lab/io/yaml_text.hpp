@@ -11,7 +11,8 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// Whether a text in JSON or YAML is the latter: no object, array or comment of JSON begins it.
+/// Whether a text in JSON or YAML is the latter: no object, array or comment of JSON begins it, and it is no
+/// binary file.
 [[nodiscard]] bool is_yaml(std::string_view text);
 
 /// A YAML text as JSON; of several documents, an array of those that are not empty. Plain scalars are what
