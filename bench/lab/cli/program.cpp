@@ -191,7 +191,9 @@ struct command_line {
     if (import_->parsed()) return lab::run_import(import_options_);
     if (generate_->parsed()) return lab::generate(generate_options_);
     if (fill_->parsed()) return lab::fill(fill_command_);
-    return lab::print_result(lab::list_policies(lab::terminal_width(stdout)), "the list") ? 0 : lab::bad_input_status;
+    return lab::print_result(lab::list_policies(lab::terminal_width(stdout)), "the list")
+               ? 0
+               : lab::bad_input_status;
   }
 
  private:
