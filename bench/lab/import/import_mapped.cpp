@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <span>
 
 namespace allot {
 inline namespace v0 {
@@ -205,30 +206,17 @@ class mapped_import {
     vector<std::string_view> tags(tags_at.size());
     std::size_t without_gpus = 0;
     named_count early;
-    for (std::size_t number = 0;; ++number) {
-      const auto o = rows_.next();
-      if (o == table::outcome::end) break;
-      if (o == table::outcome::failed) {
-        report_failure(rows_.problems(), file_, log_);
-        return bad_input_status;
-      }
-      if (o == table::outcome::bad_row) {
-        if (!leave_out(rows_, rows_.problems(), file_, log_)) return bad_input_status;
-        continue;
-      }
+    const auto read_row = [&](std::size_t number) -> std::span<const text_problem> {
+      problems_.clear();
       imported_job job;
       starts_early_ = false;
       const std::string own_id = at(mapped_key::job_id) ? std::string{} : std::to_string(number);
       job.id = own_id;
       read(job);
-      if (!problems_.empty()) {
-        if (!leave_out(rows_, problems_, file_, log_)) return bad_input_status;
-        problems_.clear();
-        continue;
-      }
+      if (!problems_.empty()) return problems_;
       if (options_.gpu_only && job.gpus == 0) {
         ++without_gpus;
-        continue;
+        return {};
       }
       for (std::size_t i = 0; i < tags.size(); ++i) tags[i] = rows_.other(tags_at[i]);
       if (auto problem = spool.add(job, tags, rows_.place().line); !problem.empty()) {
@@ -237,7 +225,9 @@ class mapped_import {
       } else if (starts_early_) {
         early.add(job.id);
       }
-    }
+      return {};
+    };
+    if (!for_each_row(rows_, file_, log_, read_row)) return bad_input_status;
     if (!early.empty())
       log_.note({}, early.text("job", "jobs") + " started before submission: only the run time is used");
     log_.leave_out(without_gpus, "job without GPUs is", "jobs without GPUs are");

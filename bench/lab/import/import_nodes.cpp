@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <span>
 
 namespace allot {
 inline namespace v0 {
@@ -71,19 +72,12 @@ class nodes_import {
       json.end_array();
     }
     json.key("nodes").begin_array();
-    for (;;) {
-      const auto o = rows_.next();
-      if (o == table::outcome::end) break;
-      if (o == table::outcome::failed) {
-        report_failure(rows_.problems(), file_, log_);
-        return bad_input_status;
-      }
-      if (o == table::outcome::row) write_node(json);
-      problems_.append(rows_.problems().begin(), rows_.problems().end());
-      if (problems_.empty()) continue;
-      if (!leave_out(rows_, problems_, file_, log_)) return bad_input_status;
+    const auto read = [&](std::size_t) -> std::span<const text_problem> {
       problems_.clear();
-    }
+      write_node(json);
+      return problems_;
+    };
+    if (!for_each_row(rows_, file_, log_, read)) return bad_input_status;
     json.end_array().end_object().end_object();
     log_.finish();
     if (nodes_ == 0 || (options_.strict && log_.rejected() > 0)) {

@@ -8,6 +8,7 @@
 #include <allot/lab/openb_csv.hpp>
 
 #include <algorithm>
+#include <span>
 
 namespace allot {
 inline namespace v0 {
@@ -89,17 +90,7 @@ int import_pods(packed_input& file, import_log& log, const import_options& optio
   std::size_t without_gpus = 0;
   std::size_t in_parts = 0;
   std::size_t never_ran = 0;
-  for (;;) {
-    const table::outcome o = rows.next();
-    if (o == table::outcome::end) break;
-    if (o == table::outcome::failed) {
-      report_failure(rows.problems(), file, log);
-      return bad_input_status;
-    }
-    if (o == table::outcome::bad_row) {
-      if (!leave_out(rows, rows.problems(), file, log)) return bad_input_status;
-      continue;
-    }
+  const auto read = [&](std::size_t) -> std::span<const text_problem> {
     const openb_pod pod = read_openb_row(rows);
     if (has_times && !pod.creation_s && rows.text(column::creation_time).empty()) {
       rows.report(column::creation_time, "expected a number of seconds, found nothing");
@@ -111,17 +102,14 @@ int import_pods(packed_input& file, import_log& log, const import_options& optio
     if (pod.scheduled_s && pod.deletion_s && *pod.scheduled_s > *pod.deletion_s) {
       rows.report(column::scheduled_time, "expected a time that is not after the deletion");
     }
-    if (!rows.problems().empty()) {
-      if (!leave_out(rows, rows.problems(), file, log)) return bad_input_status;
-      continue;
-    }
+    if (!rows.problems().empty()) return rows.problems();
     if (has_times && !is_scheduled) {
       ++never_ran;
-      continue;
+      return {};
     }
     if (options.gpu_only && pod.num_gpu == 0) {
       ++without_gpus;
-      continue;
+      return {};
     }
     imported_job job;
     job.id = pod.name;
@@ -151,7 +139,9 @@ int import_pods(packed_input& file, import_log& log, const import_options& optio
       const text_problem at{rows.place(), {}, std::move(problem)};
       log.reject({&at, 1});
     }
-  }
+    return {};
+  };
+  if (!for_each_row(rows, file, log, read)) return bad_input_status;
   log.leave_out(never_ran, "pod that was never scheduled is", "pods that were never scheduled are",
                 " (it is not known how long it would have run)");
   log.leave_out(without_gpus, "pod without GPUs is", "pods without GPUs are");

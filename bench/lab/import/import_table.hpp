@@ -49,6 +49,23 @@ template <class Column>
   return false;
 }
 
+/// Calls `read(number)` for each row, which returns what is wrong with it; rows of which something is are
+/// left out. Returns false after what ends the import, which is reported.
+template <class Table, class Read>
+[[nodiscard]] bool for_each_row(Table& rows, const packed_input& file, import_log& log, Read read) {
+  for (std::size_t number = 0;; ++number) {
+    const auto o = rows.next();
+    if (o == Table::outcome::end) return true;
+    if (o == Table::outcome::failed) {
+      report_failure(rows.problems(), file, log);
+      return false;
+    }
+    std::span<const text_problem> wrong = rows.problems();
+    if (o == Table::outcome::row) wrong = read(number);
+    if (!wrong.empty() && !leave_out(rows, wrong, file, log)) return false;
+  }
+}
+
 /// Reads a table whose rows are jobs. `Format` has: `column`, the enumeration of the columns that it knows,
 /// and `columns`, their names; `name`; `has_dates`; `tenant`, the name of the tenant column; `written()`, the
 /// canonical columns besides the required ones and the tenant; `read(table, job)`, which may report problems
@@ -92,39 +109,28 @@ int import_table(packed_input& file, import_log& log, const import_options& opti
 
   vector<std::string_view> tags(rows.others());
   std::size_t without_gpus = 0;
-  for (std::size_t number = 0;; ++number) {
-    const typename table::outcome o = rows.next();
-    if (o == table::outcome::end) break;
-    if (o == table::outcome::failed) {
-      report_failure(rows.problems(), file, log);
-      return bad_input_status;
-    }
-    if (o == table::outcome::bad_row) {
-      if (!leave_out(rows, rows.problems(), file, log)) return bad_input_status;
-      continue;
-    }
+  const auto read = [&](std::size_t number) -> std::span<const text_problem> {
     if constexpr (requires { format.skips(rows); }) {
-      if (format.skips(rows)) continue;
+      if (format.skips(rows)) return {};
     }
     imported_job job;
     const std::string own_id = Format::numbers_jobs ? std::to_string(number) : std::string{};
     job.id = own_id;
     if (tenant_at) job.tenant = rows.field(*tenant_at);
     format.read(rows, job);
-    if (!rows.problems().empty()) {
-      if (!leave_out(rows, rows.problems(), file, log)) return bad_input_status;
-      continue;
-    }
+    if (!rows.problems().empty()) return rows.problems();
     if (options.gpu_only && job.gpus == 0) {
       ++without_gpus;
-      continue;
+      return {};
     }
     for (std::size_t i = 0; i < tags.size(); ++i) tags[i] = rows.other(i);
     if (auto problem = spool.add(job, tags, rows.place().line); !problem.empty()) {
       const text_problem at{rows.place(), {}, std::move(problem)};
       log.reject({&at, 1});
     }
-  }
+    return {};
+  };
+  if (!for_each_row(rows, file, log, read)) return bad_input_status;
   log.leave_out(without_gpus, "job without GPUs is", "jobs without GPUs are");
   if constexpr (requires { format.conclude(); }) format.conclude();
   std::optional<instant> origin = 0;
