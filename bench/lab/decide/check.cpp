@@ -442,8 +442,10 @@ std::string list_policies(std::size_t width) {
   // A name and what it is, in the column of its like.
   const auto line = [&](std::size_t indent, std::size_t column, std::string_view name,
                         std::string_view what) {
-    std::string begin = std::string(indent, ' ').append(fmt::format("{:<{}}", name, column - indent));
-    for (const std::string& part : wrapped(what, std::max(width, column + 20) - column)) {
+    std::string begin = std::string(indent, ' ').append(fmt::format("{:<{}} ", name, column - indent - 1));
+    vector<std::string> lines = wrapped(what, std::max(width, column + 20) - column);
+    if (lines.empty()) lines.emplace_back();
+    for (const std::string& part : lines) {
       out.append(begin).append(part).append("\n");
       begin.assign(column, ' ');
     }
