@@ -13,7 +13,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 
 namespace allot {
@@ -163,14 +162,15 @@ class fair_share_targets {
     return uses_any(c.job->request, contested_) && may_preempt(b, *c.job, how);
   }
 
-  /// Whether a share beside those of the beneficiary's quota and of the quotas above it borrows, and compares
-  /// so with the one beside which it stands. O(children of the quotas above).
-  template <class Compare>
-  [[nodiscard]] bool any_side(const ledger<N>& l, quota_id own, Compare compare) {
+  /// Whether a quota beside the beneficiary's, or beside one above that, borrows and has a higher share than
+  /// it, or as high a one if that counts. O(children of the quotas above).
+  [[nodiscard]] bool any_side_above(const ledger<N>& l, quota_id own, bool or_equal) {
     const quota_tree<N>& tree = l.tree();
     for (quota_id x = own, above = tree.parent(own); above; x = above, above = tree.parent(above)) {
       for (const quota_id c : tree.children(above)) {
-        if (c != x && share(l, c).borrows && compare(share(l, c), share(l, x))) return true;
+        if (c == x || !share(l, c).borrows) continue;
+        const auto order = share(l, c) <=> share(l, x);
+        if (order > 0 || (or_equal && order == 0)) return true;
       }
     }
     return false;
@@ -179,8 +179,7 @@ class fair_share_targets {
   /// beneficiary's, and shares only fall when a job goes. Precondition: the request is charged.
   template <class Jobs>
   [[nodiscard]] bool nobody_yields(const ledger<N>& l, const Jobs& jobs, const beneficiary<N>& b) {
-    if (detail::is_within_supply(l, b.quota, contested_) || any_side(l, b.quota, std::greater_equal<>{}))
-      return false;
+    if (detail::is_within_supply(l, b.quota, contested_) || any_side_above(l, b.quota, true)) return false;
     bool any_own = false;
     jobs.for_each(b.quota,
                   [&](const candidate<N>& c) { any_own = any_own || may_take(b, c, relation::same_quota); });
@@ -205,7 +204,7 @@ class fair_share_targets {
       }
     }
     if (rules_.first != share_rule::final_share || !rules_.then_initial) return false;
-    if (within_own || !any_side(l, b.quota, std::greater<>{})) return false;
+    if (within_own || !any_side_above(l, b.quota, false)) return false;
     for (const quota_id above : spared_) list_spared(l, b.quota, above, look_up);
     begin_round();
     for (const std::size_t i : again_) append(i);
