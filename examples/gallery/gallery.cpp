@@ -119,13 +119,13 @@ int main() {
                              {{0, 6'000}, {300, 600}});
   tell<themis>("Themis: when a lease of 20 minutes has ended, the worst off is next", of_gpus(1),
                {{0, 6'000}, {300, 600}, {0, 3'000}});
-  tell<wfp3>("WFP3: who has waited longest for what it will run, and stays next until it fits", 2,
+  tell<wfp3>("WFP3: who has waited longest for what it will run, and stays next until it fits", of_gpus(2),
              {{0, 100, gpus(1), 100}, {10, 100, gpus(2), 100}, {20, 50, gpus(2), 50}, {30, 10, gpus(1), 10}});
   tell<wfp3_easy>(
-      "WFP3, backfilled: D ends before B can start", 2,
+      "WFP3, backfilled: D ends before B can start", of_gpus(2),
       {{0, 100, gpus(1), 100}, {10, 100, gpus(2), 100}, {20, 50, gpus(2), 50}, {30, 10, gpus(1), 10}});
   tell<unicep>(
-      "UNICEP: one GPU goes before two", 2,
+      "UNICEP: one GPU goes before two", of_gpus(2),
       {{0, 100, gpus(2), 100}, {5, 10, gpus(2), 10}, {10, 50, gpus(2), 50}, {20, 100, gpus(1), 100}});
   fmt::print("Water filling: 3 GPUs, jobs of 1, 1 and 4\n ");
   std::array<filled, 3> jobs{{{1, 1}, {1, 1}, {4, 1}}};

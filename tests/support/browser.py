@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """Opens a page in a headless Chromium at several widths, light and dark, and prints what is wrong with it.
 
-  browser.py BROWSER PAGE SCRIPT [--widths 390,800,1400] [--pictures STEM] [--dark-only | --light-only]
+  browser.py BROWSER PAGE SCRIPT [--widths 390,800,1400] [--schemes light,dark] [--pictures STEM] [--site]
 
 SCRIPT is JavaScript that runs in the page, after the page's own, at every width and in both colour schemes. It says
 check(what, holds), may await, and has a real mouse: `await mouse([x, y], [x, y])` drags from one place of the window to
@@ -66,8 +66,9 @@ const apart = selector => {
 const looks = () => {
   check('there is no text', document.body.innerText.length > 500);
   // A frame may have a page that is part of this one.
+  const beside = location.href.replace(/[^/]*$/, '');
   const foreign = [...document.querySelectorAll('[src],[href],link,iframe:not([srcdoc])')].filter(e =>
-    !e.getAttribute('href')?.startsWith('#'));
+    !e.getAttribute('href')?.startsWith('#') && !(IS_SITE && (e.tagName === 'A' || (e.src || e.href).startsWith(beside))));
   check('something comes from elsewhere: ' + foreign[0]?.outerHTML, foreign.length === 0);
   const root = document.documentElement;
   check('wider than the screen: ' + root.scrollWidth + ' of ' + root.clientWidth, root.scrollWidth <= root.clientWidth);
@@ -201,6 +202,7 @@ def main():
     parser.add_argument("--widths", default="390,800,1400")
     parser.add_argument("--schemes", default="light,dark")
     parser.add_argument("--pictures")
+    parser.add_argument("--site", action="store_true", help="what is beside the page belongs to it, and links lead anywhere")
     options = parser.parse_args()
     script = pathlib.Path(options.script).read_text()
     is_fine = True
@@ -210,6 +212,7 @@ def main():
             for scheme in options.schemes.split(","):
                 browser.open(options.page, width, scheme == "dark")
                 common = COMMON.replace("WIDTH", str(width)).replace("IS_DARK", str(scheme == "dark").lower())
+                common = common.replace("IS_SITE", str(options.site).lower())
                 found = browser.run(f"(async () => {{ {common}\nlooks();\n{script}\nreturn problems; }})()")
                 if options.pictures:
                     browser.picture(f"{options.pictures}-{width}-{scheme}.png")
