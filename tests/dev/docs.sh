@@ -45,6 +45,27 @@ grep -qsF '"A replay",["../program.html#program-a-replay"' build/docs/html/searc
   { echo "the search does not know the sections" && exit 1; }
 grep -qs "'sections'" build/docs/html/search/search.js || { echo "the search is doxygen's" && exit 1; }
 
+
+# In a headless Chromium, if there is one, no page says anything, is wider than the screen or cuts a text, and the search
+# finds a section. The pictures are left in build/.
+browser=${ALLOT_BROWSER:-$(command -v chromium || command -v google-chrome || true)}
+pictures=$top/build/pictures
+[ -z "$browser" ] || mkdir -p "$pictures"
+for page in ${browser:+index guide presets program host_kueue python annotated classallot_1_1scheduler}; do
+  cat >script.js <<'JS'
+check('there is next to no text', document.body.innerText.length > 500);
+const results = by('MSearchResultsWindow');
+by('MSearchField').value = 'a replay';
+say(by('MSearchField'), new KeyboardEvent('keyup', {key: 'y'}));
+for (let i = 0; i < 100 && !results.querySelector('a'); ++i) await new Promise(done => setTimeout(done, 20));
+check('the search finds no section: ' + results.textContent.slice(0, 80),
+  results.querySelector('a')?.getAttribute('href') === 'program.html#program-a-replay');
+whole_texts();
+JS
+  found=$(timeout 300 python3 "$top/tests/support/browser.py" "$browser" "$PWD/build/docs/html/$page.html" script.js --site \
+    --pictures "$pictures/reference-$page" 2>&1) || { printf '%s\n' "$found" && exit 1; }
+done
+
 cat >include/allot/core/extra.hpp <<'CPP'
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
