@@ -37,7 +37,10 @@ struct candidate {
   [[nodiscard]] moment time() const { return {api.now * rate / 1000 + 7'000'000, api.now + skew}; }
   [[nodiscard]] bool leads() const { return l && l->is_leader(time().steady); }
   void step() {
-    if (l && api.now >= stopped_until) l->step(time());
+    if (!l || api.now < stopped_until) return;
+    l->step(time());
+    // Who waits until then does not spin, however long an answer takes.
+    CHECK((l->is_released() || l->due() > time().steady));
   }
 };
 

@@ -58,7 +58,10 @@ class lease {
   /// The annotation of that name that it had when it was last read or renewed; empty: none. It survives a
   /// change of holder.
   [[nodiscard]] std::string_view note(std::string_view name) const noexcept;
-  [[nodiscard]] instant due() const noexcept { return due_; }
+  /// When `step` has something to do, unless an answer comes before.
+  [[nodiscard]] instant due() const noexcept {
+    return asked_ == asked::nothing ? due_ : sent_ + options_.renew_deadline;
+  }
   /// Why the last attempt failed; empty if it did not.
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
 
