@@ -248,6 +248,8 @@ void open_directory(const std::string& directory, sweep_record& sweep, errors& f
   std::error_code error;
   if (fs::exists(fs::symlink_status(directory, error))) {
     if (!fs::is_directory(directory, error)) return found.add(directory, {}, "expected a directory");
+    // Another shard writes sweep.json before all else, perhaps just now: whoever sees a file of it sees that.
+    const bool is_used = has_files(directory, error);
     if (fs::exists(fs::path{directory} / sweep_file, error)) {
       const auto there = read_sweep_file(directory, found);
       if (!there) return;
@@ -256,7 +258,7 @@ void open_directory(const std::string& directory, sweep_record& sweep, errors& f
                          "it has the sweep of the experiment \"" + there->experiment +
                              "\", expected one of \"" + sweep.experiment + "\", or another directory");
       }
-    } else if (has_files(directory, error)) {
+    } else if (is_used) {
       return found.add(directory, {},
                        "it has other files, and no " + std::string{sweep_file} +
                            ": expected a new directory, or one of this sweep");
