@@ -11,6 +11,7 @@
 #include <allot/systems/kueue/detail/reclaim_candidates.hpp>
 
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -89,7 +90,7 @@ class fair_share_targets {
     ++search_;
     l.charge(b.quota, b.request);
     forget_shares(l, b.quota);
-    const bool found = !nobody_yields(l, jobs, b) && ask(l, jobs, b, world);
+    const bool found = ask(l, jobs, b, world);
     l.release(b.quota, b.request);
     detail::kueue_trial<N, World> trial{l, world, b};
     if (found) {
@@ -162,37 +163,37 @@ class fair_share_targets {
     return uses_any(c.job->request, contested_) && may_preempt(b, *c.job, how);
   }
 
-  /// Whether a quota beside the beneficiary's, or beside one above that, borrows and has a higher share than
-  /// it, or as high a one if that counts. O(children of the quotas above).
-  [[nodiscard]] bool any_side_above(const ledger<N>& l, quota_id own, bool or_equal) {
+  /// How the highest share beside the beneficiary's quota, or beside one above it, compares with the one that
+  /// it is beside; less if nobody borrows there. O(children of the quotas above).
+  [[nodiscard]] std::strong_ordering highest_beside(const ledger<N>& l, quota_id own) {
     const quota_tree<N>& tree = l.tree();
+    auto highest = std::strong_ordering::less;
     for (quota_id x = own, above = tree.parent(own); above; x = above, above = tree.parent(above)) {
       for (const quota_id c : tree.children(above)) {
         if (c == x || !share(l, c).borrows) continue;
         const auto order = share(l, c) <=> share(l, x);
-        if (order > 0 || (or_equal && order == 0)) return true;
+        if (order > 0) return order;
+        if (order == 0) highest = order;
       }
     }
-    return false;
+    return highest;
   }
-  /// Whether it is plain, before any job is listed, that nobody is preempted: no share is as high as the
-  /// beneficiary's, and shares only fall when a job goes. Precondition: the request is charged.
   template <class Jobs>
-  [[nodiscard]] bool nobody_yields(const ledger<N>& l, const Jobs& jobs, const beneficiary<N>& b) {
-    if (detail::is_within_supply(l, b.quota, contested_) || any_side_above(l, b.quota, true)) return false;
-    bool any_own = false;
-    jobs.for_each(b.quota,
-                  [&](const candidate<N>& c) { any_own = any_own || may_take(b, c, relation::same_quota); });
-    return !any_own;
+  [[nodiscard]] bool may_take_own(const Jobs& jobs, const beneficiary<N>& b) const {
+    bool any = false;
+    jobs.for_each(b.quota, [&](const candidate<N>& c) { any = any || may_take(b, c, relation::same_quota); });
+    return any;
   }
 
   /// Precondition: the request is charged. Takes out the victims; returns whether it fits in the end.
   template <class Jobs, class World>
   [[nodiscard]] bool ask(ledger<N>& l, const Jobs& jobs, const beneficiary<N>& b, World& world) {
+    const bool within_own = detail::is_within_supply(l, b.quota, contested_);
+    // Most searches are in vain, and end here: no share is as high, and shares only fall when a job goes.
+    if (!within_own && highest_beside(l, b.quota) < 0 && !may_take_own(jobs, b)) return false;
     begin_round();
     again_.clear();
     spared_.clear();
-    const bool within_own = detail::is_within_supply(l, b.quota, contested_);
     const auto look_up = [&](quota_id x) { load(l, jobs, b, x); };
     while (const quota_id x = next_donor(l, b.quota, look_up, !within_own)) {
       if (x == b.quota) {
@@ -204,12 +205,12 @@ class fair_share_targets {
       }
     }
     if (rules_.first != share_rule::final_share || !rules_.then_initial) return false;
-    if (within_own || !any_side_above(l, b.quota, false)) return false;
+    if (within_own || highest_beside(l, b.quota) <= 0) return false;
     for (const quota_id above : spared_) list_spared(l, b.quota, above, look_up);
     begin_round();
     for (const std::size_t i : again_) append(i);
     while (const quota_id x = next_donor(
-               l, b.quota, [](quota_id) {}, false)) {
+               l, b.quota, [](quota_id) {}, true)) {
       const auto [mine, theirs] = sides(l, b.quota, x);
       const std::size_t first = pop(x);
       if (share(l, mine) < share(l, theirs) && take(l, b, world, first, relation::rival)) {
@@ -337,14 +338,13 @@ class fair_share_targets {
       }
       const bool below = best_below && (!best_seat || share(l, best_below) >= seat_share(l, best_seat));
       const quota_id best = below ? best_below : best_seat;
-      if (best && asks_rivals && spares(l, own, x, best)) {
-        spared_.push_back(x);
-      } else if (best && !below) {
-        return best;
-      } else if (best) {
+      const bool is_spared = best && asks_rivals && spares(l, own, x, best);
+      if (best && !is_spared) {
+        if (!below) return best;
         x = best;
         continue;
       }
+      if (is_spared) spared_.push_back(x);
       // Above x, all is as it was on the way down.
       seats_[x.index()].below_done = mark_;
       x = tree.parent(x);
