@@ -10,15 +10,15 @@
 // not started. The choice is no part of a state: who resumes one chooses again.
 #pragma once
 
-#include <allot/scheduler/placement.hpp>
-#include <allot/scheduler/policies.hpp>
-
 #include <algorithm>
+#include <cstddef>
 #include <limits>
 #include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
+
+#include "cycle_parts.hpp"
 
 template <class Session, class Rank>
 class committed_cycle {
@@ -31,18 +31,13 @@ class committed_cycle {
 
  public:
   template <class Policies>
-  explicit committed_cycle(const Policies& p) : rank_(p.rank) {}
+  explicit committed_cycle(const Policies& p) : rank_(p.by) {}
   void reset(Session&) { chosen_.reset(); }
 
   void run(Session& s) {
     for (;; chosen_.reset()) {
-      std::vector<id> waiting;
-      for (const allot::quota_id x : s.tree().top_down()) {
-        s.jobs().for_each_waiting(x, [&](id j) {
-          const record& r = s.jobs().at(j);
-          if (!r.facts.elastic && !r.is_early()) waiting.push_back(j);
-        });
-      }
+      std::vector<id> waiting = jobs_in(s);
+      std::erase_if(waiting, [&](id j) { return s.jobs().state(j) != allot::job_state::pending; });
       if (waiting.empty()) return;
       const bool is_new = !chosen_ || std::find(waiting.begin(), waiting.end(), *chosen_) == waiting.end();
       if (is_new) chosen_ = first(s, waiting, rank_);
@@ -70,12 +65,8 @@ class committed_cycle {
     };
     return *std::min_element(waiting.begin(), waiting.end(), [&](id a, id b) { return key(a) < key(b); });
   }
-  static bool fits(Session& s, const record& r) {
-    return s.books().assumed().fits(r.facts.quota, r.facts.request, r.facts.in) &&
-           allot::could_place(s.books().places, r.pod_request);
-  }
   static bool start(Session& s, const record& r) {
-    if (!fits(s, r)) return false;
+    if (!has_room(s, r)) return false;
     s.admit(r.facts.id, *s.books().places.place(r.pod_request));
     return true;
   }
@@ -99,7 +90,7 @@ class committed_cycle {
     auto as_placed = places.save();
     const auto as_charged = ledger.save();
     allot::instant at = s.now();
-    for (std::size_t i = 0; i < ends.size() && !fits(s, r); ++i) {
+    for (std::size_t i = 0; i < ends.size() && !has_room(s, r); ++i) {
       const record& gone = s.jobs().at(ends[i].second);
       places.vacate(gone.where);
       ledger.release(gone.facts.quota, gone.facts.request, gone.facts.in);
@@ -112,10 +103,4 @@ class committed_cycle {
 };
 
 template <class Rank>
-struct committed_policies {
-  template <class Session>
-  using cycle = committed_cycle<Session, Rank>;
-  allot::by_settings jobs{};
-  allot::capacity_kind not_preemptible = allot::capacity_kind::any;
-  Rank rank{};
-};
+using committed_policies = cycle_policies<committed_cycle, Rank>;

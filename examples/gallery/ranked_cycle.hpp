@@ -9,40 +9,13 @@
 // studies, not for a million jobs.
 #pragma once
 
-#include <allot/core/ratio.hpp>
-#include <allot/scheduler/placement.hpp>
-#include <allot/scheduler/policies.hpp>
-
 #include <algorithm>
-#include <compare>
+#include <cstddef>
 #include <optional>
 #include <utility>
 #include <vector>
 
-/// A fraction as a part of a rank: the largest is first.
-struct largest_first {
-  allot::wide numerator = 0;
-  allot::wide denominator = 1;
-  friend bool operator==(const largest_first& a, const largest_first& b) { return (a <=> b) == 0; }
-  friend std::strong_ordering operator<=>(const largest_first& a, const largest_first& b) {
-    return allot::ratio{b.numerator, b.denominator} <=> allot::ratio{a.numerator, a.denominator};
-  }
-};
-
-/// The jobs that wait and could run, and those that run; none that is elastic.
-template <class Session>
-[[nodiscard]] std::vector<allot::job_id> jobs_in(const Session& s) {
-  std::vector<allot::job_id> all;
-  const auto add = [&](allot::job_id j) {
-    const auto& r = s.jobs().at(j);
-    if (!r.facts.elastic && !r.is_early()) all.push_back(j);
-  };
-  for (const allot::quota_id x : s.tree().top_down()) {
-    s.jobs().for_each_waiting(x, add);
-    for (const auto& r : s.books().running().jobs_of(x)) add(r.id);
-  }
-  return all;
-}
+#include "cycle_parts.hpp"
 
 template <class Session, class Rank>
 class ranked_cycle {
@@ -52,7 +25,7 @@ class ranked_cycle {
 
  public:
   template <class Policies>
-  explicit ranked_cycle(const Policies& p) : rank_(p.rank) {}
+  explicit ranked_cycle(const Policies& p) : rank_(p.by) {}
   void reset(Session&) {}
 
   void run(Session& s) {
@@ -104,23 +77,19 @@ class ranked_cycle {
     auto& places = s.books().places;
     auto as_placed = places.save();
     const auto as_charged = ledger.save();
-    const auto fits = [&] {
-      return ledger.fits(r.facts.quota, r.facts.request, r.facts.in) &&
-             allot::could_place(places, r.pod_request);
-    };
     std::vector<id> gone;
-    bool has_room = fits();
-    for (std::size_t k = 0; !has_room && k < behind.size(); has_room = fits(), ++k) {
+    bool fits = has_room(s, r);
+    for (std::size_t k = 0; !fits && k < behind.size(); fits = has_room(s, r), ++k) {
       const record& v = s.jobs().at(behind[k]);
       places.vacate(v.where);
       ledger.release(v.facts.quota, v.facts.request, v.facts.in);
       gone.push_back(behind[k]);
     }
-    for (std::size_t k = gone.size(); has_room && k-- > 0;) {
+    for (std::size_t k = gone.size(); fits && k-- > 0;) {
       const record& v = s.jobs().at(gone[k]);
       places.reoccupy(v.where);
       ledger.charge(v.facts.quota, v.facts.request, v.facts.in);
-      if (fits()) {
+      if (has_room(s, r)) {
         gone.erase(gone.begin() + static_cast<std::ptrdiff_t>(k));
         continue;
       }
@@ -129,16 +98,10 @@ class ranked_cycle {
     }
     ledger.rollback(as_charged);
     places.rollback(std::move(as_placed));
-    return has_room ? std::optional{std::move(gone)} : std::nullopt;
+    return fits ? std::optional{std::move(gone)} : std::nullopt;
   }
 };
 
 /// Policies of such a cycle, on one queue without quotas as `fifo` has it.
 template <class Rank>
-struct ranked_policies {
-  template <class Session>
-  using cycle = ranked_cycle<Session, Rank>;
-  allot::by_settings jobs{};
-  allot::capacity_kind not_preemptible = allot::capacity_kind::any;
-  Rank rank{};
-};
+using ranked_policies = cycle_policies<ranked_cycle, Rank>;

@@ -24,7 +24,7 @@
 #include <utility>
 
 #include "committed_cycle.hpp"
-#include "ranked_cycle.hpp"
+#include "cycle_parts.hpp"
 
 struct highest_priority {
   template <class Session>

@@ -4,13 +4,11 @@
 // round those that run go on, and others start where there is room. What a job is behind is kept when parts
 // change, as they do whenever jobs come or go.
 //
-// `Parts{}(session, jobs, capacity)` are the parts by job, in millionths; `capacity` has the GPUs of each
+// `parts(session, jobs, capacity)` are the parts by job, in millionths; `capacity` has the GPUs of each
 // model in thousandths. A job of which nothing is said never runs.
 #pragma once
 
-#include <allot/core/ids.hpp>
 #include <allot/gpu/pod_request.hpp>
-#include <allot/scheduler/policies.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -21,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "ranked_cycle.hpp"
+#include "cycle_parts.hpp"
 
 /// By GPU model.
 using by_model = std::vector<std::int64_t>;
@@ -37,12 +35,13 @@ class round_cycle {
     by_model part, due;
     std::optional<std::size_t> on{};
   };
+  Parts parts_;
   std::map<id, account> accounts_;
   allot::instant since_ = 0;
 
  public:
   template <class Policies>
-  explicit round_cycle(const Policies&) {}
+  explicit round_cycle(const Policies& p) : parts_(p.by) {}
   void reset(Session&) {}
 
   void run(Session& s) {
@@ -56,7 +55,7 @@ class round_cycle {
     since_ = s.now();
     const auto is_known = [&](id j) { return accounts_.count(j) != 0; };
     if (jobs.size() != accounts_.size() || !std::all_of(jobs.begin(), jobs.end(), is_known)) {
-      const std::map<id, by_model> parts = Parts{}(s, jobs, capacity);
+      const std::map<id, by_model> parts = parts_(s, jobs, capacity);
       const std::map<id, account> before = std::exchange(accounts_, {});
       for (const id j : jobs) {
         account& a = accounts_[j];
@@ -127,9 +126,4 @@ class round_cycle {
 
 /// Policies of such a cycle, on one queue without quotas as `fifo` has it.
 template <class Parts>
-struct round_policies {
-  template <class Session>
-  using cycle = round_cycle<Session, Parts>;
-  allot::by_settings jobs{};
-  allot::capacity_kind not_preemptible = allot::capacity_kind::any;
-};
+using round_policies = cycle_policies<round_cycle, Parts>;
