@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
-// A cycle that keeps to what it has chosen: the job that is first by its rank is next, and stays next until
-// it fits, whoever comes. Nothing is preempted.
+// A cycle that keeps to its choice: the job with the least rank is next, and stays next until it fits, even
+// if a better one arrives. Nothing is preempted.
 //
-// Where the head of its quota is `strict`, nobody else starts in the meantime. Else others do, by
-// submission, if they end, as estimated, before the chosen one can start as of when it was chosen. What that
-// leaves over is used by nobody.
+// If the head of its quota is `strict`, no other job starts in the meantime. Otherwise jobs start, by
+// submission, that are estimated to end before the chosen one can start; that time is estimated once, when it
+// is chosen. A job that would run longer does not start, even on GPUs that the chosen one leaves free.
 //
-// A rank is `rank(session, record)`, the least first; of equal ones who was submitted first. Elastic jobs are
-// not started. The choice is no part of a state: who resumes one chooses again.
+// A rank is `rank(session, record)`, the least first, ties by submission. Elastic jobs are not started. The
+// choice is not part of a state: a resumed scheduler chooses again.
 #pragma once
 
 #include <algorithm>
@@ -70,12 +70,12 @@ class committed_cycle {
     s.admit(r.facts.id, *s.books().places.place(r.pod_request));
     return true;
   }
-  /// As estimated; without an estimate it is not foreseen.
+  /// When it ends, as estimated; without an estimate, never.
   static allot::instant end_of(const Session& s, const record& r, allot::instant start) {
     const allot::instant estimate = s.view().estimate(r.what);
     return estimate == 0 ? std::numeric_limits<allot::instant>::max() : start + estimate;
   }
-  /// When those that run will have left it room, the first to end first.
+  /// When running jobs will have left it room, the first to end first.
   static allot::instant start_of(Session& s, const record& r) {
     std::vector<std::pair<allot::instant, id>> ends;
     for (const allot::quota_id x : s.tree().top_down()) {

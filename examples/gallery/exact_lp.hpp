@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Small linear programs, solved exactly: the simplex method on integers of any size. Dense: for a hundred
-// rows.
+// Small linear programs, solved exactly: the simplex method on integers of any size. Dense, so for a
+// hundred rows.
 #pragma once
 
 #include <boost/multiprecision/cpp_int.hpp>
@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-/// The x >= 0 with rows x <= bounds for which `first` is largest, and of these `second`. Precondition: the
-/// bounds are not negative, and no objective is without bound.
+/// Asks for the x >= 0 with rows x <= bounds that maximizes `first`, and then `second`. Precondition: no
+/// bound is negative, and both objectives are bounded.
 struct linear_program {
   std::vector<std::vector<std::int64_t>> rows;
   std::vector<std::int64_t> bounds;
@@ -27,8 +27,8 @@ struct exact_point {
   boost::multiprecision::cpp_int of = 1;
 };
 
-/// Entries are kept as integers over the last pivot, by which each division is exact (Edmonds). By Bland's
-/// rule it ends, and the vertex that it finds is the same on every machine.
+/// Entries are integers over the last pivot, which makes each division exact (Edmonds). By Bland's rule it
+/// ends, at the same vertex on every machine.
 class exact_simplex {
   using integer = boost::multiprecision::cpp_int;
   /// The constraints, then both objectives, negated; the last column has the bounds.

@@ -137,9 +137,9 @@ int main() {
 
   const std::vector<allot::gpu::node_spec> two_models = {{.name = "v", .gpus = 1, .gpu_model = "V100"},
                                                          {.name = "k", .gpus = 1, .gpu_model = "K80"}};
-  // A does a quarter on a K80, B a half; there is one V100 and two K80, of which a job uses one at a time.
-  // If A has the V100 for x of the time, it does 1/4 + 3x/4, where an equal share does 1.5, and B 1 - x/2,
-  // where it does 2: these are the same for x = 4/9.
+  // A is four times as fast on a V100 as on a K80, B twice; there are one V100 and two K80, of which a job
+  // uses one at a time. With the V100 for x of the time A does 1/4 + 3x/4, where an equal share would do
+  // 1.5, and B 1 - x/2, where it would do 2: relative to that both do the same for x = 4/9.
   const by_model capacity{1'000, 2'000};
   const auto like = [](by_model speed, std::int64_t of) {
     return gavel_class{1'000, std::move(speed), 1'000, of};

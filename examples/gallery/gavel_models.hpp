@@ -2,17 +2,17 @@
 // Gavel on GPUs of several models: Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for
 // Deep Learning Workloads" (OSDI '20).
 //
-// The same: a job has a part X of the time on each model, and does the sum of X times its speed there. LAS
-// makes the least that jobs do as large as it can be, over what each would do with an equal share of all
-// models, times its GPUs; makespan makes the least that they do as large as it can be over what is left of
-// them. That is a linear program, here solved exactly; jobs that are alike are one in it. Rounds of 360 s
+// The same: a job has a part X of the time on each model; its throughput is the sum of X times its speed
+// there. LAS maximizes the least throughput, each times the job's GPUs and divided by what an equal share of
+// all models would give it; makespan maximizes the least throughput, each divided by the work that is left.
+// That is a linear program, here solved exactly; jobs that are alike share its variables. Rounds of 360 s
 // (round_cycle.hpp) bring X about.
 //
-// Beyond the paper, which leaves it open: of all such X the one with the most work done. X is rounded down to
-// millionths.
+// Beyond the paper, which leaves it open: of all such X, the one with the most work done. X is rounded down
+// to millionths.
 //
-// Left out: several jobs on a GPU, weights. How fast a job is on a model comes from the view's tags, by the
-// index of the model: there the program shows the `speeds` of a scenario. Without tags all are the same.
+// Left out: several jobs on a GPU, weights. A job's speed on a model is the view's tag in that model's
+// column, where the program puts the `speeds` of a scenario. Without tags all models are equally fast.
 #pragma once
 
 #include <allot/presets/single_queue.hpp>
@@ -29,7 +29,7 @@
 #include "round_cycle.hpp"
 
 /// Jobs that are alike: the GPUs of each in thousandths, its speed on each model (0: it can't run there), and
-/// `worth`/`of`, by which what it does is compared.
+/// `worth`/`of`, by which its throughput counts.
 struct gavel_class {
   std::int64_t size = 0;
   by_model speed;
@@ -37,12 +37,12 @@ struct gavel_class {
   friend auto operator<=>(const gavel_class&, const gavel_class&) = default;
 };
 
-/// The parts of the time of each job of a class, by how many of them there are. Precondition: each can run
+/// The parts of the time that each job of a class gets; `counts`: its jobs. Precondition: each can run
 /// somewhere.
 inline std::map<gavel_class, by_model> divide_time(const by_model& capacity,
                                                    const std::map<gavel_class, std::int64_t>& counts) {
   if (counts.empty()) return {};
-  // The variables: the least that jobs do, then the time of all jobs of a class by model.
+  // The variables: the least throughput, then the time of all jobs of a class by model.
   const std::size_t models = capacity.size(), variables = 1 + counts.size() * models;
   linear_program p{{}, {}, by_model(variables), by_model(variables)};
   p.first[0] = 1;
@@ -73,7 +73,7 @@ inline std::map<gavel_class, by_model> divide_time(const by_model& capacity,
   return parts;
 }
 
-/// `Objective{}(session, record, capacity, class)` sets what the jobs of a class are compared by.
+/// `Objective{}(session, record, capacity, class)` sets `worth` and `of`.
 template <class Objective>
 struct gavel_parts {
   template <class Session>

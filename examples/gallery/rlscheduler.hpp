@@ -2,13 +2,11 @@
 // The orders that RLScheduler is compared with: Zhang et al., "RLScheduler: An Automated HPC Batch Job
 // Scheduler Using Reinforcement Learning" (SC '20), by the cycle of its simulator.
 //
-// - `committed`: by priority, then submission. Its FCFS, SJF and F1 do not change while jobs wait: the rank
-// of a
-//   job is its priority.
+// - `committed`: by priority, then submission. FCFS, SJF and F1 do not change while jobs wait, so each can
+//   be given as priorities.
 // - `wfp3` and `unicep`, of Tang et al., "Fault-Aware, Utility-Based Job Scheduling on Blue Gene/P Systems"
-//   (Cluster '09): by the time that a job has waited. RLScheduler counts it up to its start, which is -1
-//   until it has started, so that the figures that it publishes are those of another order, which does not
-//   change either.
+//   (Cluster '09): by the time that a job has waited. RLScheduler takes -1 for the start of a waiting job, so
+//   its published figures are those of another order, which does not change either.
 //
 // Left out: the policy that it learns.
 #pragma once
@@ -44,7 +42,7 @@ struct waited {
         processors(static_cast<allot::wide>(
             std::max<std::int64_t>(1, s.view().request(r.what)[0].in_milli() / 1'000))) {}
 };
-/// The cube of the time that it has waited for each second that it will run, times its processors.
+/// The cube of waiting time over estimate, times processors.
 struct by_wfp3 {
   template <class Session>
   largest_first operator()(const Session& s, const typename Session::record& r) const {
@@ -66,8 +64,7 @@ constexpr allot::wide log2_of(std::uint64_t n) {
 }
 static_assert(log2_of(1) == 0 && log2_of(2) == 65'536 && log2_of(3) == 103'872 &&
               log2_of(1 << 20) == 20 * 65'536);
-/// The time that it has waited for each second that it will run, over the logarithm of its processors. Those
-/// that want only one are first.
+/// Waiting time over estimate and the logarithm of processors; jobs of one processor first.
 struct by_unicep {
   template <class Session>
   auto operator()(const Session& s, const typename Session::record& r) const {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
-// A cycle of rounds on GPUs of several models, as Gavel has it (see gavel_models.hpp): each job is due a part
-// of the time on each model. In each round those jobs run, on the models, that are furthest behind; within a
-// round those that run go on, and others start where there is room. What a job is behind is kept when parts
-// change, as they do whenever jobs come or go.
+// A cycle of rounds on GPUs of several models, as in Gavel (see gavel_models.hpp): each job is due a part of
+// the time on each model. In each round the jobs that are furthest behind on a model run there; within a
+// round running jobs go on, and others start where there is room. What a job is owed is kept when the parts
+// change, that is, whenever jobs come or go.
 //
 // `parts(session, jobs, capacity)` are the parts by job, in millionths; `capacity` has the GPUs of each
-// model in thousandths. A job of which nothing is said never runs.
+// model in thousandths. A job without parts never runs.
 #pragma once
 
 #include <allot/gpu/pod_request.hpp>
@@ -112,7 +112,7 @@ class round_cycle {
       s.evict(j, {}, allot::relation::same_quota);
       leaves = true;
     }
-    // Where they were there is room when they have gone: the next step is then.
+    // Their GPUs are free once they have left, and the step after that starts the others.
     for (const auto& [j, m] : chosen) {
       const record& r = s.jobs().at(j);
       if (leaves || r.state != allot::job_state::pending) continue;
