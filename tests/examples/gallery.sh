@@ -11,7 +11,7 @@ cat >two.json <<'JSON'
  "jobs": [{"id": "a", "request": {"gpu": 1}, "duration_s": 1440, "estimate_s": 1440, "checkpoint_s": 0},
           {"id": "b", "request": {"gpu": 1}, "duration_s": 1440, "estimate_s": 1440, "checkpoint_s": 0, "class": "picky"}]}
 JSON
-for policy in srtf srsf qssf tiresias gittins themis gavel_las gavel_makespan; do
+for policy in srtf srsf qssf tiresias gittins themis gavel_las gavel_makespan committed wfp3 unicep; do
   exits 0 "$allot" replay two.json --policy $policy --out $policy
   says "$(cut -d, -f1,4,5 $policy/jobs.csv | tail -n 2)" $'a,0,1440\nb,0,5760'
 done
