@@ -15,7 +15,7 @@ import sys
 import time
 
 from cluster import Cluster, ClusterError, Interrupted, interruptible
-from governor import Governor, Ledger, configuration, wait_for
+from governor import TOP, Governor, Ledger, configuration, wait_for
 from watch import Watch
 
 QUOTAS = [
@@ -28,7 +28,7 @@ ACCOUNTS = {"team-a": "quota1", "team-b": "quota1.1", "team-c": "quota1.2"}
 USERS = {"team-a": "ana", "team-b": "ben", "team-c": "carla"}
 NODES, GPUS = 16, 8
 
-ALLOT = os.environ.get("ALLOT") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../../build/release/allot")
+ALLOT = os.environ.get("ALLOT") or os.path.join(TOP, "build/release/allot")
 EXPERIMENT = {
     "format": "allot-experiment/1",
     "scenarios": [{"name": "mix", "nodes": "16x8", "tenants": {"serving": 24, "vision": 39, "speech": 65},
@@ -36,6 +36,7 @@ EXPERIMENT = {
                                 "training": {"vision": 39, "speech": 65}}}],
     "policies": ["static_quotas", "standard"], "loads": [0.9], "seeds": {"count": 4}, "baseline": "static_quotas",
 }
+
 
 class Story:
     def __init__(self, cluster, governor):
@@ -139,7 +140,7 @@ class Story:
         return reserved
 
     def sweep(self):
-        """An experiment of `allot sweep` that outgrows one machine: each task of an array runs a shard."""
+        """A sweep that outgrows one machine: each task of an array runs a shard of the experiment."""
         directory = self.cluster.path("sweep")
         os.mkdir(directory)
         os.chmod(directory, 0o777)
