@@ -39,7 +39,7 @@ test_host() { # slurm | kueue [PART...]
   local host=$1 counted passed failed
   local log=$logs/$host-test.txt
   shift
-  # The governor's first: 10,000 schedules of faults in all with those of the hosts.
+  # The governor's first: with those of the hosts they try 10,000 schedules of faults.
   local status=0 of
   for of in governor "$host"; do
     "build/release/examples/hosts/$of/allot_${of}_tests" || status=1

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 # The page for browsers (packaging/web). Read by ../dev.
 
-# A toolchain of its own: what the environment says of this machine's compilers is not meant for it.
+# A toolchain of its own: settings for this machine's compilers are not meant for it.
 configure_web() {
   env -u CC -u CXX -u CFLAGS -u CXXFLAGS -u LDFLAGS -u CMAKE_CXX_COMPILER_LAUNCHER -u CMAKE_C_COMPILER_LAUNCHER \
     emcmake cmake -S packaging/web -B build/web/program -G Ninja -DCMAKE_BUILD_TYPE=Release \
@@ -9,7 +9,7 @@ configure_web() {
 }
 
 build_web() {
-  # Emscripten's tools are modules of Debian's Node, which one from elsewhere does not look for there.
+  # Emscripten's tools are modules of Debian's Node; a Node from elsewhere does not look for them there.
   NODE_PATH=/usr/share/nodejs${NODE_PATH:+:$NODE_PATH} cmake --build build/web/program --parallel "$jobs" --target allot_page
 }
 
