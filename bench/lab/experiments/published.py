@@ -130,9 +130,9 @@ def helios(run):
 
 
 def helios_srtf(run):
-    """Their simulator saves all work, and adds to what is left what an eviction costs, by the GPUs of the job. It
-    counts GPUs, and places jobs after it has evicted others; here a job goes only if another starts, which is shorter
-    by more than that cost."""
+    """Their simulator saves all work, and adds the cost of an eviction, by the job's GPUs, to what is left. It counts
+    GPUs, and places jobs only after evicting others; here a job is evicted only if one starts that is shorter by more
+    than that cost."""
     with open(run.trace("philly128/jobs.csv"), newline="") as file:
         rows = list(csv.DictReader(file))
     for row in rows:
@@ -273,8 +273,8 @@ def rlscheduler(run, file, published):
     jobs = [(int(r[1]), int(r[3]), int(r[4])) for r in rows]
     sampler = Sampler(1)
     starts = [sampler.randint(1024, len(jobs) - 1024 - 1) for _ in range(10)]
-    # Orders that do not change while a job waits are priorities. That of WFP3 and UNICEP as published is one: a job
-    # that waits has a start of -1 there.
+    # Orders that do not change while a job waits are priorities. WFP3 and UNICEP as published are such orders: there
+    # the start of a waiting job is -1.
     orders = {"FCFS": lambda submit, duration, n: submit, "SJF": lambda submit, duration, n: duration,
               "F1": lambda submit, duration, n: math.log10(duration) * n + 870 * math.log10(submit),
               "WFP3": lambda submit, duration, n: ((submit + 1) / duration) ** 3 * n,
@@ -331,7 +331,7 @@ results = [
     Result("easy", "EASY on KTH", "starts of 10,000 jobs", easy),
     Result("helios", "Helios, SC '21, on philly128", "completion and queueing of FIFO and SJF", helios),
     Result("helios-srtf", "Helios, SC '21, on philly128",
-           "SRTF with restarts; theirs evicts for any job that is shorter, also where that does not fit on the nodes then",
+           "SRTF with restarts; theirs evicts for any shorter job, even one that then does not fit on the nodes",
            helios_srtf),
     Result("helios-qssf", "Helios, SC '21", "queueing by virtual cluster", "its list of Philly's jobs by virtual cluster was not at hand"),
     Result("kai", "KAI Scheduler", "division of the surplus by weight", kai_division),
@@ -346,7 +346,7 @@ results = [
     Result("rlscheduler", "RLScheduler, SC '20, Lublin-1", "bounded slowdown of ten sequences of 1,024 jobs, FCFS",
            rlscheduler_fcfs),
     Result("rlscheduler-orders", "RLScheduler, SC '20, Lublin-1", "the same, other orders", rlscheduler_orders),
-    Result("rlscheduler-wfp", "RLScheduler, SC '20, Lublin-1", "WFP3 and UNICEP by the time that jobs wait; theirs counts none",
+    Result("rlscheduler-wfp", "RLScheduler, SC '20, Lublin-1", "WFP3 and UNICEP by the time that jobs have waited, which theirs does not count",
            rlscheduler_waits),
     Result("rlscheduler-2", "RLScheduler, SC '20, Lublin-2", "all orders", rlscheduler_2),
     Result("rlscheduler-rl", "RLScheduler, SC '20", "the policy that it learns", "needs a trained model"),
