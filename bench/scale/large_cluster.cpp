@@ -2,7 +2,7 @@
 // Large clusters: nodes of 8 GPUs, a quota for every six of them on the lowest of four levels (400 at least),
 // twelve jobs a node, of which a third runs, placed on nodes. A quarter of the quotas has no jobs, and lends
 // what it owns. `standard` reserves for those that wait, with estimates; `kueue_fair` divides by dominant
-// shares, and preempts nobody, as Kueue's defaults have it, or reclaims.
+// shares, without preemption, which is Kueue's default, or `reclaiming`.
 //
 // Times are those of one world: `build_s`, the tree, the inventory, the scheduler and all `submit`s;
 // `first_s`, the step that admits what runs; then a job is submitted, or ends, and all is decided that can
@@ -237,7 +237,8 @@ void large_cluster(benchmark::State& state) {
     w.restart();
   }
 }
-/// With the preemption that most clusters configure: owners reclaim, and within a queue priorities count.
+
+/// With preemption as clusters configure it: owners reclaim, and within a queue priorities count.
 struct reclaiming : allot::kueue_fair {
   [[nodiscard]] static constexpr allot::queue_settings defaults() noexcept {
     allot::queue_settings s = allot::kueue_fair::defaults();

@@ -160,7 +160,7 @@ struct workload_view {
   bool before_outages = false;
   /// By job: what has become of it so far; null: no job has run.
   const job_history* histories = nullptr;
-  /// By job, equally many numbers for each: what they mean is the host's business. Empty: none.
+  /// A row of numbers for each job, all of one length; what they mean is the host's business. Empty: none.
   std::span<const std::uint32_t> tags{};
 
   /// @{

@@ -100,7 +100,7 @@ class pacing final : public observer<N, Places> {
     put_in_order(changed_);
     for (std::size_t i = 0, moved = changed_.size(); i < moved; ++i) move(sim, changed_[i]);
     put_in_order(changed_);
-    // Only jobs that run from the beginning have started earlier than they are first seen here.
+    // Only jobs that run from the beginning have started before they are first seen here.
     const bool is_first = !std::exchange(has_begun_, true);
     for (const job_index j : changed_) {
       const job_history& h = sim.history(j);

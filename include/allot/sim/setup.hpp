@@ -64,7 +64,7 @@ struct setup {
   host_faults faults{};
   /// What `job::unlike` refers to.
   vector<unlike_pods<N>> unlike{};
-  /// By job, equally many numbers for each, for policies: see `workload_view::tag`. Empty: none.
+  /// A row of numbers for each job, all of one length, for policies: see `workload_view::tag`. Empty: none.
   vector<std::uint32_t> tags{};
 };
 

@@ -28,9 +28,9 @@ class speed_tables {
   struct kind {
     /// By GPU model, the index in `gpu::cluster::models`; 0: the nominal speed. The slowest of its nodes.
     vector<speed> by_model{};
-    /// Points (pods, how many times as fast as with one, in thousandths), by pods. Linear between
-    /// them, constant beyond the last. A job that has k of its n pods is as much slower than with all of
-    /// them, with which its duration is meant, as the table says, in place of k/n.
+    /// Points (pods, how many times as fast as with one, in thousandths), by pods. Linear between them,
+    /// constant beyond the last. A job with k of its n pods has the ratio of their entries, instead of k/n,
+    /// of its speed with all of them; its duration is meant with all of them.
     vector<std::pair<std::uint32_t, speed>> by_pods{};
     /// By the number of neighbours from 1 on; the last is for all that follow.
     vector<speed> by_neighbours{};
