@@ -47,23 +47,23 @@ grep -qs "'sections'" build/docs/html/search/search.js || { echo "the search is 
 
 
 # In a headless Chromium, if there is one, no page says anything, is wider than the screen or cuts a text, and the search
-# finds a section. The pictures are left in build/.
-browser=${ALLOT_BROWSER:-$(command -v chromium || command -v google-chrome || true)}
-pictures=$top/build/pictures
-[ -z "$browser" ] || mkdir -p "$pictures"
-for page in ${browser:+index guide presets program host_kueue python annotated classallot_1_1scheduler}; do
-  cat >script.js <<'JS'
-check('there is next to no text', document.body.innerText.length > 500);
-const results = by('MSearchResultsWindow');
-by('MSearchField').value = 'a replay';
-say(by('MSearchField'), new KeyboardEvent('keyup', {key: 'y'}));
-for (let i = 0; i < 100 && !results.querySelector('a'); ++i) await new Promise(done => setTimeout(done, 20));
-check('the search finds no section: ' + results.textContent.slice(0, 80),
-  results.querySelector('a')?.getAttribute('href') === 'program.html#program-a-replay');
-whole_texts();
-JS
-  found=$(timeout 300 python3 "$top/tests/support/browser.py" "$browser" "$PWD/build/docs/html/$page.html" script.js --site \
-    --pictures "$pictures/reference-$page" 2>&1) || { printf '%s\n' "$found" && exit 1; }
+# finds a section.
+sources=$top pictures=$top/build/pictures
+# shellcheck source=tests/support/browser_test.sh
+source "$top/tests/support/browser_test.sh"
+finds_a_section="
+  check('there is next to no text', document.body.innerText.length > 500);
+  const results = by('MSearchResultsWindow');
+  by('MSearchField').value = 'a replay';
+  say(by('MSearchField'), new KeyboardEvent('keyup', {key: 'y'}));
+  for (let i = 0; i < 100 && !results.querySelector('a'); ++i) await new Promise(done => setTimeout(done, 20));
+  check('the search finds no section: ' + results.textContent.slice(0, 80),
+    results.querySelector('a')?.getAttribute('href') === 'program.html#program-a-replay');
+  whole_texts();
+"
+for page in index guide presets program host_kueue python annotated classallot_1_1scheduler; do
+  has_browser || break
+  finds "build/docs/html/$page.html" "reference-$page" "$finds_a_section" --site || exit 1
 done
 
 cat >include/allot/core/extra.hpp <<'CPP'

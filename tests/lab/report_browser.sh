@@ -6,26 +6,10 @@
 # shellcheck source=tests/support/program_test.sh
 source "$2/tests/support/program_test.sh"
 
-browser=${ALLOT_BROWSER:-}
-for name in chromium chromium-browser google-chrome-stable google-chrome; do
-  [ -n "$browser" ] || browser=$(command -v "$name" || true)
-done
-if [ -z "$browser" ] || ! command -v python3 >/dev/null; then
-  echo "skipped: no chromium or no python3 on this machine"
-  exit 77
-fi
-
+# shellcheck source=tests/support/browser_test.sh
+source "$2/tests/support/browser_test.sh"
+skip_without_browser
 pictures=$(dirname "$allot")/pictures
-mkdir -p "$pictures"
-
-# opens PAGE NAME SCRIPT [OPTION...]: what tests/support/browser.py finds in the page; pictures stay in build/.
-opens() {
-  local page=$1 name=$2 found
-  printf '%s' "$helpers$3" >script.js
-  shift 3
-  found=$(timeout 300 python3 "$sources/tests/support/browser.py" "$browser" "$page" script.js \
-    --pictures "$pictures/$name" "$@" 2>&1) || fail "$found"
-}
 helpers="
   const key = name => say(by('slider'), new KeyboardEvent('keydown', {key: name, bubbles: true, cancelable: true}));
   const move = value => { by('slider').value = value; say(by('slider'), new Event('input', {bubbles: true})); };

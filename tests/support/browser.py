@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: BSL-1.0
 """Opens a page in a headless Chromium at several widths, light and dark, and prints what is wrong with it.
 
-  browser.py BROWSER PAGE SCRIPT [--widths 390,800,1400] [--schemes light,dark] [--pictures STEM] [--site]
+  browser.py BROWSER PAGE[#PART] SCRIPT [--widths 390,800,1400] [--schemes light,dark] [--pictures STEM] [--site]
+             [--loads N]
 
 SCRIPT is JavaScript that runs in the page, after the page's own, at every width and in both colour schemes. It says
 check(what, holds), may await, and has a real mouse: `await mouse([x, y], [x, y])` drags from one place of the window to
 another, and clicks if they are one. Whatever the script checks, every page must keep quiet on the console, need nothing
 from elsewhere, be no wider than the screen, and show each of its texts whole. With --pictures each is kept as
-STEM-WIDTH-SCHEME.png. A window of Chromium is at least 500 wide, so the widths are emulated, over its debugging pipe.
+STEM-WIDTH-SCHEME.png. With --loads N the script waits until a page that loads itself again has come N times. A window of Chromium is at least 500 wide, so the widths are emulated, over its debugging pipe.
 """
 import argparse
 import base64
@@ -109,7 +110,7 @@ class Browser:
         self.number = 0
         self.session = None
         self.said = []
-        self.loaded = False
+        self.loads = 0
         target = self.ask("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log"):
@@ -146,7 +147,7 @@ class Browser:
     def hear(self, message):
         method, params = message.get("method"), message.get("params", {})
         if method == "Page.loadEventFired":
-            self.loaded = True
+            self.loads += 1
         elif method == "Runtime.exceptionThrown":
             details = params["exceptionDetails"]
             self.said.append("error: " + details.get("exception", {}).get("description", details["text"]))
@@ -165,13 +166,20 @@ class Browser:
             self.ask("Input.dispatchMouseEvent", type="mouseReleased", x=to_x, y=to_y, button="left", clickCount=1)
             self.send("Runtime.evaluate", expression="requestAnimationFrame(() => requestAnimationFrame(mouseDone))")
 
-    def open(self, page, width, is_dark):
+    def open(self, page, width, is_dark, loads):
         self.ask("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
         self.ask("Emulation.setEmulatedMedia",
                  features=[{"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}])
-        self.said, self.loaded = [], False
-        self.ask("Page.navigate", url=pathlib.Path(page).resolve().as_uri())
-        while not self.loaded:
+        # First away: an address that differs in its part alone would not be loaded.
+        self.navigate("about:blank", 1)
+        self.said = []
+        path, _, part = page.partition("#")
+        self.navigate(pathlib.Path(path).resolve().as_uri() + (f"#{part}" if part else ""), loads)
+
+    def navigate(self, url, loads):
+        self.loads = 0
+        self.ask("Page.navigate", url=url)
+        while self.loads < loads:
             self.hear(self.receive())
 
     def run(self, script):
@@ -203,6 +211,7 @@ def main():
     parser.add_argument("--schemes", default="light,dark")
     parser.add_argument("--pictures")
     parser.add_argument("--site", action="store_true", help="what is beside the page belongs to it, and links lead anywhere")
+    parser.add_argument("--loads", type=int, default=1)
     options = parser.parse_args()
     script = pathlib.Path(options.script).read_text()
     is_fine = True
@@ -210,7 +219,7 @@ def main():
         browser = Browser(options.browser, profile)
         for width in map(int, options.widths.split(",")):
             for scheme in options.schemes.split(","):
-                browser.open(options.page, width, scheme == "dark")
+                browser.open(options.page, width, scheme == "dark", options.loads)
                 common = COMMON.replace("WIDTH", str(width)).replace("IS_DARK", str(scheme == "dark").lower())
                 common = common.replace("IS_SITE", str(options.site).lower())
                 found = browser.run(f"(async () => {{ {common}\nlooks();\n{script}\nreturn problems; }})()")

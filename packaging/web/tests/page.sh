@@ -60,28 +60,14 @@ done
 
 # --- the page
 
-browser=${ALLOT_BROWSER:-}
-for name in chromium chromium-browser google-chrome-stable google-chrome; do
-  [ -n "$browser" ] || browser=$(command -v "$name" || true)
-done
-if [ -z "$browser" ]; then
+# shellcheck source=tests/support/browser_test.sh
+source "$sources/tests/support/browser_test.sh"
+if ! has_browser; then
   echo "skipped: the page itself, as no chromium is on this machine"
   conclude
   exit
 fi
-
-# finds NAME SCRIPT [OPTION...]: what tests/support/browser.py says; pictures are left in build/web.
-finds() {
-  local name=$1
-  printf '%s' "$helpers$2" >script.js
-  shift 2
-  timeout 300 python3 "$sources/tests/support/browser.py" "$browser" "$page" script.js --pictures "$sources/build/web/$name" \
-    "$@" 2>&1
-}
-opens() {
-  local found
-  found=$(finds "$@") || fail "$found"
-}
+pictures=$sources/build/web
 # shellcheck disable=SC2016
 helpers='
   const root = document.documentElement;
@@ -113,7 +99,7 @@ helpers='
 '
 
 # What the page makes of its first example, and what `allot` makes of the scenario that it saves.
-found=$(finds saved '
+found=$(finds "$page" saved '
   if (await run_done(1)) problems.push("scenario " + JSON.stringify(await saved("Save the scenario")));
 ' --widths 800 --schemes light)
 printf '%s\n' "$found" | python3 -c '
@@ -130,7 +116,7 @@ for policy in $policies; do
   hashes="$hashes$policy: '$(hash_of "first-$policy")', "
 done
 
-opens first "
+opens "$page" first "
   const hashes = {$hashes};
   if (await run_done(1)) {
     check('four policies', document.querySelectorAll('#results tbody tr').length === 4);
@@ -150,7 +136,7 @@ opens first "
 "
 
 # Two teams that lend: one that may not borrow waits.
-opens edited "
+opens "$page" edited "
   if (await run_done(1)) {
     const before = row('standard').cells[1].textContent;
     const vision = [...by('quota-table').tBodies[0].rows].find(r => r.querySelector('input').value === 'vision');
@@ -181,7 +167,7 @@ opens edited "
 "
 
 # A job is drawn, moved, changed and removed; all as text and back.
-opens drawn "
+opens "$page" drawn "
   if (await run_done(1)) {
     const jobs = () => Number(/^([\\d,]+) job/.exec(text('wanted'))[1]);
     [...by('examples').querySelectorAll('button')].at(-1).click();
@@ -229,7 +215,7 @@ opens drawn "
 "
 
 # The other examples, and names that would break a page without escaping.
-opens week "
+opens "$page" week "
   if (await run_done(1)) {
     let n = 1;
     for (const b of [...by('examples').querySelectorAll('button')].slice(1, 3)) {
