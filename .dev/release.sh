@@ -156,13 +156,13 @@ run_nightly() {
   done
   if [ -n "$minutes$from" ]; then
     needs build test
-    try_worlds "${minutes:-10}" "$from" && try_schedules minutes "${minutes:-10}" "$from"
+    try_worlds "${minutes:-10}" "$from" && try_schedules "${minutes:-10}" "$from"
     return
   fi
   needs everything
   lint "clang-tidy" check_tidy
   run_compilers
   lint "headers by themselves" all_headers_alone
-  lint_result && run_tests --all --long && run_fuzz --seconds 600 && try_worlds 10 && try_schedules minutes 10 && list_benchmarks && sanitize_all &&
+  lint_result && run_tests --all --long && run_fuzz --seconds 600 && try_worlds 10 && try_schedules 10 && list_benchmarks && sanitize_all &&
     run_packages --whole && run_python && page_for_browsers && soak_slurm && soak_kueue && tables_are_current
 }
