@@ -1,19 +1,13 @@
 # SPDX-License-Identifier: BSL-1.0
 # Writes OUTPUT, a C++ source in which each of FILES (separated by commas) is a string: page.css is
-# `std::string_view allot::lab::embedded::page_css`. Without the comment that a file begins with, which is for those
-# who read the sources, and without its last newline.
+# `std::string_view allot::lab::embedded::page_css`.
+include(${CMAKE_CURRENT_LIST_DIR}/read_text.cmake)
 string(REPLACE "," ";" FILES "${FILES}")
 set(strings)
 foreach(file IN LISTS FILES)
   cmake_path(GET file FILENAME name)
   string(MAKE_C_IDENTIFIER ${name} name)
-  file(READ ${file} text)
-  string(REGEX REPLACE "^/\\*[^*]*\\*/\n" "" text "${text}")
-  string(REGEX REPLACE "\n$" "" text "${text}")
-  string(FIND "${text}" ")embedded\"" end)
-  if(NOT end EQUAL -1)
-    message(FATAL_ERROR "${file}: )embedded\" would end the string")
-  endif()
+  read_text(${file} ")embedded\"" text)
   # Declared first: a constant that is only defined is that file's own.
   string(APPEND strings "extern const std::string_view ${name};\n"
                         "constinit const std::string_view ${name} = R\"embedded(${text})embedded\";\n")
