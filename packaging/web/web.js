@@ -180,8 +180,7 @@ const remove_quota = q => {
   state.quotas.splice(state.quotas.indexOf(q), 1);
   chosen = null;
   known_colours = null;
-  show_all();
-  changed();
+  quotas_changed();
 };
 const show_quotas = () => {
   const lanes = new Set(lanes_shown());
@@ -196,8 +195,7 @@ const show_quotas = () => {
         return;
       }
       rename(q, name.value.trim());
-      show_all();
-      changed();
+      quotas_changed();
     };
     cell(dot, name);
     if (q === root()) {
@@ -212,8 +210,7 @@ const show_quotas = () => {
     options(parent, state.quotas.filter(o => !is_below(o, q.name)).map(o => [o.name, o.name]), q.parent);
     parent.onchange = () => {
       q.parent = parent.value;
-      show_all();
-      changed();
+      quotas_changed();
     };
     cell(parent);
     const number = (key, least, step) => {
@@ -251,8 +248,7 @@ by('add-quota').onclick = () => {
   const left = cluster() - children(root().name).reduce((sum, q) => sum + q.owns, 0);
   state.quotas.push(quota('team ' + n, root().name, Math.max(0, left)));
   known_colours = null;
-  show_all();
-  changed();
+  quotas_changed();
 };
 for (const [id, key] of [['node-count', 'nodes'], ['node-gpus', 'gpus']]) {
   by(id).onchange = () => {
@@ -260,8 +256,7 @@ for (const [id, key] of [['node-count', 'nodes'], ['node-gpus', 'gpus']]) {
     if (!e.checkValidity() || e.value === '') e.value = state[key];
     state[key] = Number(e.value);
     for (const j of state.jobs) j.gpus = whole_gpus(j.gpus);
-    show_all();
-    changed();
+    quotas_changed();
   };
 }
 
@@ -308,6 +303,7 @@ const paint = () => {
   const ink = name => style.getPropertyValue('--' + name).trim(), family = getComputedStyle(document.body).fontFamily;
   c.scale(dense, dense);
   c.textBaseline = 'middle';
+  const shade = new Map(lanes.map(l => [l.q.name, ink('c' + colour_of(l.q.name))]));
   // A tick every so many hours, in days if there are several.
   const by_day = state.days > 2, unit = by_day ? 24 * hour : hour, all = until() / unit;
   const ticks = ticks_between(0, all).filter(t => Number.isInteger(t));
@@ -315,7 +311,7 @@ const paint = () => {
     c.fillStyle = ink('panel');
     c.fillRect(side, lane.top, width - 2 * side, lane.height);
     c.font = '600 13px ' + family;
-    c.fillStyle = ink('c' + colour_of(lane.q.name));
+    c.fillStyle = shade.get(lane.q.name);
     c.fillRect(side, lane.top - 15, 11, 11);
     c.fillStyle = ink('ink');
     const name = lane.q.name.length > 40 ? lane.q.name.slice(0, 38) + '…' : lane.q.name;
@@ -334,7 +330,7 @@ const paint = () => {
   for (const b of boxes) {
     const gap = b.h > 5 ? 1 : 0.5;
     c.globalAlpha = hovered && hovered !== b.j && b.j !== chosen ? 0.75 : 1;
-    c.fillStyle = ink('c' + colour_of(b.j.quota));
+    c.fillStyle = shade.get(b.j.quota);
     c.beginPath();
     c.roundRect(b.x, b.y + gap / 2, Math.max(2, b.w - 1), Math.max(2, b.h - gap), Math.min(3, b.h / 3));
     c.fill();
@@ -378,7 +374,7 @@ const paint = () => {
   c.textAlign = 'left';
   if (hand?.rubber) {
     const r = hand.rubber;
-    c.fillStyle = ink('c' + colour_of(r.lane.q.name));
+    c.fillStyle = shade.get(r.lane.q.name);
     c.globalAlpha = 0.65;
     c.fillRect(r.x, r.y, r.w, r.h);
     c.globalAlpha = 1;
@@ -445,7 +441,7 @@ drawing.addEventListener('pointermove', e => {
     const y = p.y < hand.from.y ? hand.from.y - tall : hand.from.y;
     hand.drawn = {submit: a, duration: Math.max(step(), b - a), gpus};
     hand.rubber = {lane, x: x(a), w: Math.max(3, x(a + hand.drawn.duration) - x(a)), y: Math.max(lane.top, Math.min(lane.top + lane.height - tall, y)), h: tall};
-    lab.show_tip(e, 'a job of ' + lane.q.name, describe({...hand.drawn}));
+    lab.show_tip(e, 'a job of ' + lane.q.name, describe(hand.drawn));
   }
   paint();
 });
@@ -454,12 +450,8 @@ const let_go = e => {
   const {box, drawn, moved, lane} = hand;
   hand = null;
   lab.hide_tip();
-  if (e.type === 'pointercancel') {
-    show_drawing();
-    return;
-  }
-  if (!moved) {
-    chosen = box ? box.j : null;
+  if (!moved || e.type === 'pointercancel') {
+    if (e.type !== 'pointercancel') chosen = box ? box.j : null;
     show_drawing();
     return;
   }
@@ -468,7 +460,6 @@ const let_go = e => {
     chosen.id = free_id(chosen.id);
     state.jobs.push(chosen);
   }
-  show_drawing();
   changed();
 };
 drawing.addEventListener('pointerup', let_go);
@@ -500,21 +491,18 @@ const remove_job = () => {
   if (!chosen) return;
   state.jobs.splice(state.jobs.indexOf(chosen), 1);
   chosen = null;
-  show_drawing();
   changed();
 };
 by('remove-job').onclick = remove_job;
 by('remove-all').onclick = () => {
   state.jobs = [];
   chosen = null;
-  show_drawing();
   changed();
 };
 by('add-job').onclick = () => {
   chosen = job(lanes_shown()[0].name, 0, Math.max(1, state.days * 4), state.gpus);
   chosen.id = free_id(chosen.id);
   state.jobs.push(chosen);
-  show_drawing();
   changed();
 };
 by('at-random').onclick = () => {
@@ -526,12 +514,10 @@ by('at-random').onclick = () => {
     taken.add(j.id);
   }
   chosen = null;
-  show_drawing();
   changed();
 };
 by('days').onchange = () => {
   state.days = Number(by('days').value);
-  show_drawing();
   changed();
 };
 by('checkpoint').onchange = () => {
@@ -565,8 +551,7 @@ form.addEventListener('change', () => {
   chosen.submit = value('submit', chosen.submit, hour);
   chosen.duration = Math.max(1, value('duration', chosen.duration, hour));
   chosen.priority = value('priority', chosen.priority, 1);
-  show_all();
-  changed();
+  quotas_changed();
 });
 const csv_field = text => /[",\r\n]/.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text;
 const show_text = () => {
@@ -655,8 +640,13 @@ const show_all = () => {
 // What was simulated is of another scenario now.
 const changed = () => {
   show_owned();
-  paint();
+  show_drawing();
   if (results.size) by('said').textContent = 'changed since; simulate again';
+};
+
+const quotas_changed = () => {
+  show_quotas();
+  changed();
 };
 
 // --- the program, in a worker, so that the page can be used while it computes
