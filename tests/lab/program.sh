@@ -134,6 +134,11 @@ expect 0 '*' '*mistaken.csv: the column vc is a tag, which no policy looks at (d
   replay --nodes 1x8 --trace mistaken.csv --out mistaken
 says "$(head -n 1 mistaken/jobs.csv)" '*,estimate_s*'
 says "$(cut -d, -f1,19 mistaken/jobs.csv | tr '\n' ' ')" 'job_id,estimate_s 1,5 2,100 3, '
+# Those that the scenario's speeds depend on are used.
+printf '{"format": "allot-scenario/1", "quotas": [{"name": "q", "nominal": {"gpu": 8}}], "trace": {"file": "mistaken.csv"},
+  "speeds": [{"tags": {"vc": "a", "color": "red"}, "pods": {"1": 1}}]}' >speeds.json
+expect 0 '*tags, which no policy looks at: Tenant (did you mean "tenant"?), priorty (did you mean "priority"?)'$'\n''*ok' '' \
+  check speeds.json
 
 # Every error has its file and place; nothing is printed on standard output.
 expect 2 '' 'standard input: /jobs/0/request/gpu: expected a number*"one"' decide - <<<"${scenario/\"gpu\": 1\}\}]\}/\"gpu\": \"one\"\}\}]\}}"

@@ -28,6 +28,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -137,12 +138,12 @@ void describe_jobs(const scenario& s, std::string& out) {
 }
 
 /// The tags: what is there, and what was probably meant for something else.
-void describe_tags(const trace& t, std::string& out) {
+void describe_tags(const trace& t, const std::set<std::size_t>& read, std::string& out) {
   std::string names;
-  for (const tag_column& c : tag_columns_of(t)) {
+  for (const tag_column& c : unread_tag_columns(t, read)) {
     if (!names.empty()) names += ", ";
     names += c.name.empty() ? "\"\"" : printable(std::string{c.name});
-    if (!c.meant.empty()) names.append(" (did you mean \"").append(c.meant).append("\"?)");
+    names += did_you_mean(c.meant);
   }
   if (!names.empty()) out += "  tags, which no policy looks at: " + names + '\n';
 }
@@ -225,11 +226,11 @@ void describe_starts(const trace& t, std::string& out) {
 
 }  // namespace
 
-std::string summary(const trace& t, const std::string& file) {
+std::string summary(const trace& t, const std::string& file, const std::set<std::size_t>& read) {
   std::string out = fmt::format("trace {}: {}", printable(file), counted(t.jobs.size(), "job"));
   if (t.jobs.empty()) {
     out += '\n';
-    describe_tags(t, out);
+    describe_tags(t, read, out);
     return out;
   }
   quantity gpus;
@@ -249,7 +250,7 @@ std::string summary(const trace& t, const std::string& file) {
   }
   describe_estimates(t, out);
   describe_starts(t, out);
-  describe_tags(t, out);
+  describe_tags(t, read, out);
   return out;
 }
 
@@ -258,7 +259,7 @@ std::string summary(const scenario& s) {
   describe_nodes(s, out);
   describe_quotas(s, out);
   describe_jobs(s, out);
-  if (s.trace) out += summary(*s.trace, s.trace_file);
+  if (s.trace) out += summary(*s.trace, s.trace_file, columns_of_speeds(s));
   return out;
 }
 
@@ -439,7 +440,7 @@ int run_check(const scenario_source& source) {
 
 std::string list_policies(std::size_t width) {
   std::string out;
-  // A name and what it is, in the column of its like.
+  // A name and its summary, which is wrapped from `column` on.
   const auto line = [&](std::size_t indent, std::size_t column, std::string_view name,
                         std::string_view what) {
     std::string begin = std::string(indent, ' ').append(fmt::format("{:<{}} ", name, column - indent - 1));

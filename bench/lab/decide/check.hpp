@@ -4,6 +4,7 @@
 #include "lab/scenario/scenario.hpp"
 
 #include <cstddef>
+#include <set>
 #include <string>
 
 namespace allot {
@@ -12,8 +13,9 @@ namespace lab {
 
 /// A readable summary of a valid scenario: nodes, the quota tree with its numbers, jobs.
 [[nodiscard]] std::string summary(const scenario& s);
-/// The same for a trace alone.
-[[nodiscard]] std::string summary(const trace& t, const std::string& file);
+/// The same for a trace; `read`: the columns of tags that a scenario reads.
+[[nodiscard]] std::string summary(const trace& t, const std::string& file,
+                                  const std::set<std::size_t>& read = {});
 
 /// What in a valid scenario is no error and yet probably not meant: jobs that can never run, and running ones
 /// that stand where they would not be placed. Empty if there is nothing. A running job that does not fit is

@@ -354,8 +354,7 @@ void report_unknown(const scenario& s, std::string_view id, errors& found) {
     for (const trace_job& j : s.trace->jobs) ids.push_back(s.trace->ids[j.id]);
   }
   const std::string_view meant = nearest(id, ids);
-  std::string text = "there is no job \"" + std::string{id} + '"';
-  if (!meant.empty()) text.append(" (did you mean \"").append(meant).append("\"?)");
+  std::string text = "there is no job \"" + std::string{id} + '"' + did_you_mean(meant);
   if (meant.empty() && ids.empty()) text += " (there are no jobs)";
   // To see what ids look like here.
   constexpr std::size_t most_named = 5;

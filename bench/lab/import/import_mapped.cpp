@@ -299,10 +299,7 @@ class mapped_import {
     if (known == mapped_keys.end()) {
       vector<std::string_view> names;
       for (const mapped_key_name& n : mapped_keys) names.push_back(n.name);
-      const std::string_view meant = nearest(key, names);
-      return wrong("--map: a trace has no \"" + key + '"' +
-                   (meant.empty() ? " (expected " + listed(names) + ')'
-                                  : " (did you mean \"" + std::string{meant} + "\"?)"));
+      return wrong("--map: a trace has no \"" + key + '"' + meant_or_expected(key, names));
     }
     const auto number = static_cast<std::size_t>(known - mapped_keys.begin());
     std::optional<mapping>& to = maps_[number];
@@ -331,10 +328,8 @@ class mapped_import {
   }
 
   void no_column_named(const std::string& key, const std::string& column) {
-    const std::string_view meant = nearest(column, columns());
     wrong("--map: " + key + ": the file has no column \"" + column + '"' +
-          (meant.empty() ? " (expected " + listed(columns()) + ')'
-                         : " (did you mean \"" + std::string{meant} + "\"?)"));
+          meant_or_expected(column, columns()));
   }
 
   void choose_tenant(const std::string& column) {

@@ -55,11 +55,7 @@ void json_object::reject_unknown() const {
     if (const std::string_view instead = instead_of(key); !instead.empty()) {
       return member.report(*found_, "\"" + std::string{key} + "\" is no more: " + std::string{instead});
     }
-    std::string text = "unknown key \"" + std::string{key} + "\"";
-    const std::string_view meant = nearest(key, known_);
-    text += meant.empty() ? " (expected " + listed(known_) + ")"
-                          : " (did you mean \"" + std::string{meant} + "\"?)";
-    member.report(*found_, std::move(text));
+    member.report(*found_, "unknown key \"" + std::string{key} + '"' + meant_or_expected(key, known_));
   });
 }
 
@@ -117,6 +113,15 @@ std::string_view nearest(std::string_view word, const vector<std::string_view>& 
     if (distance < least) least = distance, best = w;
   }
   return best;
+}
+
+std::string did_you_mean(std::string_view meant) {
+  return meant.empty() ? "" : " (did you mean \"" + std::string{meant} + "\"?)";
+}
+
+std::string meant_or_expected(std::string_view word, const vector<std::string_view>& words) {
+  const std::string_view meant = nearest(word, words);
+  return meant.empty() ? " (expected " + listed(words) + ')' : did_you_mean(meant);
 }
 
 std::string listed(const vector<std::string_view>& words) {

@@ -153,7 +153,12 @@ void write_value(json_value value, json_writer& to);
 /// The one of `words` most similar to a misspelt `word`; empty if none is similar.
 [[nodiscard]] std::string_view nearest(std::string_view word, const vector<std::string_view>& words);
 
-/// "expected "all" or "none"", for two or more words.
+/// " (did you mean "all"?)"; empty if nothing was meant.
+[[nodiscard]] std::string did_you_mean(std::string_view meant);
+/// The same for the most similar word; if none is similar, " (expected "all" or "none")".
+[[nodiscard]] std::string meant_or_expected(std::string_view word, const vector<std::string_view>& words);
+
+/// ""all" or "none"", for two or more words.
 [[nodiscard]] std::string listed(const vector<std::string_view>& words);
 
 }  // namespace lab

@@ -12,6 +12,7 @@
 #include "lab/report/replay_headline.hpp"
 #include "lab/report/report.hpp"
 #include "lab/report/result_files.hpp"
+#include "lab/scenario/workload.hpp"
 #include "lab/workload/doubtful_times.hpp"
 #include "lab/workload/load_level.hpp"
 #include "lab/workload/tag_columns.hpp"
@@ -191,10 +192,8 @@ vector<quota_id> chosen_quotas(const replay_result& r, const vector<std::string>
     }
     vector<std::string_view> known;
     for (const replayed_quota& q : r.quotas) known.emplace_back(q.name);
-    const std::string_view meant = nearest(name, known);
     found.add("--show", {},
-              "there is no quota \"" + shortened(name, 100) + '"' +
-                  (meant.empty() ? "" : " (did you mean \"" + std::string{meant} + "\"?)"));
+              "there is no quota \"" + shortened(name, 100) + '"' + did_you_mean(nearest(name, known)));
   }
   return chosen;
 }
@@ -334,7 +333,7 @@ int replay(const replay_options& options) {
   if (control.only_look) return look(*s, r, control, printer);
   warn_of_load(*s, control);
   if (s->trace) {
-    print_error(doubtful_tags(*s->trace, shown_path(s->trace_file)));
+    print_error(doubtful_tags(*s->trace, shown_path(s->trace_file), columns_of_speeds(*s)));
     if (const std::string doubt = doubt_of_times(times_of(*s->trace)); !doubt.empty()) {
       print_error(shown_path(s->trace_file) + ": " + doubt + '\n');
     }

@@ -183,21 +183,19 @@ struct speed_entry {
     std::size_t column = 0;
     vector<std::string> values{};
   };
-  /// Empty: of all classes.
-  vector<std::string> classes{};
-  vector<tag_choice> tags{};
   /// GPU models for which each job has its own speed, in a column of tags.
   struct model_column {
     /// A set of indices in `gpu::cluster::models`.
     std::uint64_t models = 0;
     std::size_t column = 0;
   };
+
+  /// Empty: of all classes.
+  vector<std::string> classes{};
+  /// An entry with tags or columns is for traced jobs only.
+  vector<tag_choice> tags{};
   vector<model_column> columns{};
   sim::speed_tables::kind of{};
-
-  /// Whether it is for a job of that class that is not in the trace, and for one that is.
-  [[nodiscard]] bool is_for(std::string_view job_class) const;
-  [[nodiscard]] bool is_for(const trace& t, const trace_job& job) const;
 };
 
 /// A change of the quotas, the cancellation of a job (by id), or a change of a node.

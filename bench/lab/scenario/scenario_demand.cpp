@@ -60,6 +60,16 @@ std::uint64_t models_of_traced(const scenario& s, name_id gpu_model) {
   return models != 0 ? models : gpu::all_models;
 }
 
+std::uint64_t scenario_reader::find_models(std::string_view name, json_value value) {
+  const std::uint64_t models = models_named(*to_.cluster, name);
+  if (models == 0) {
+    const vector<std::string_view> known{to_.cluster->models().begin(), to_.cluster->models().end()};
+    value.report(found_, "no node has the GPU model \"" + std::string{name} + '"' +
+                             did_you_mean(nearest(name, known)));
+  }
+  return models;
+}
+
 void scenario_reader::read_models(json_value value, job_entry& to) {
   std::uint64_t models = 0;
   bool is_read = true;
@@ -67,13 +77,7 @@ void scenario_reader::read_models(json_value value, job_entry& to) {
     const auto text = read_string(name, found_);
     is_read = is_read && text;
     if (!text || !to_.cluster || has_nodes_of_command_line_) return;
-    const std::uint64_t named = models_named(*to_.cluster, *text);
-    models |= named;
-    if (named != 0) return;
-    const vector<std::string_view> known{to_.cluster->models().begin(), to_.cluster->models().end()};
-    const std::string_view meant = nearest(*text, known);
-    name.report(found_, "no node has the GPU model \"" + *text + '"' +
-                            (meant.empty() ? "" : " (did you mean \"" + std::string{meant} + "\"?)"));
+    models |= find_models(*text, name);
   };
   if (value.is_array()) {
     bool is_empty = true;

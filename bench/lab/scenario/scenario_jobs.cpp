@@ -115,9 +115,7 @@ void scenario_reader::read_quota_of_job(json_object& job, job_entry& to) {
   } else if (!names_are_missing_) {
     vector<std::string_view> names;
     for (const auto& [known, id] : quota_ids_) names.push_back(known);
-    const std::string_view meant = nearest(*name, names);
-    value->report(found_, "there is no quota \"" + *name + '"' +
-                              (meant.empty() ? "" : " (did you mean \"" + std::string{meant} + "\"?)"));
+    value->report(found_, "there is no quota \"" + *name + '"' + did_you_mean(nearest(*name, names)));
   }
 }
 

@@ -47,11 +47,7 @@ void scenario_reader::choose_preset(std::string name, std::string_view file, std
   }
   vector<std::string_view> names;
   for (const named_policy& p : all_policies()) names.push_back(p.name);
-  const std::string_view meant = nearest(name, names);
-  std::string text = "there is no preset \"" + name + '"';
-  if (!meant.empty()) text.append(" (did you mean \"").append(meant).append("\"?)");
-  if (meant.empty()) text.append(" (expected ").append(listed(names)).append(")");
-  found_.add(file, place, std::move(text));
+  found_.add(file, place, "there is no preset \"" + name + '"' + meant_or_expected(name, names));
 }
 
 void scenario_reader::read_policy(json_object& top) {

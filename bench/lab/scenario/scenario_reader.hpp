@@ -206,6 +206,8 @@ class scenario_reader {
   /// Everything about a job that is read before its request: the models, and its part of a device.
   void read_needs(json_object& job, job_entry& to);
   void read_models(json_value value, job_entry& to);
+  /// As `models_named`; reports, at `value`, that no node has such a model.
+  [[nodiscard]] std::uint64_t find_models(std::string_view name, json_value value);
   /// CPU and memory: as the job states them, else as in its request.
   void read_host(json_object& job, const amounts_by_name& asked, job_entry& to);
   /// A request that is spread over several devices of a pod, or stated in GPU memory.

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace allot {
@@ -33,28 +34,25 @@ constexpr const char* expected_speed = "expected a speed from 0.001 to 1000, fou
   return is_speed ? std::optional{static_cast<sim::speed>(said.value)} : std::nullopt;
 }
 
-[[nodiscard]] std::string did_you_mean(std::string_view word, const vector<std::string>& known) {
-  const std::string_view meant = nearest(word, {known.begin(), known.end()});
-  return meant.empty() ? "" : " (did you mean \"" + std::string{meant} + "\"?)";
-}
-
 void set_models(sim::speed_tables::kind& of, std::uint64_t models, sim::speed to) {
   for (std::size_t m = 0; m < of.by_model.size(); ++m) {
     if ((models >> m & 1U) != 0) of.by_model[m] = to;
   }
 }
 
+[[nodiscard]] bool is_for_class(const speed_entry& e, std::string_view job_class) {
+  return e.classes.empty() || has(e.classes, job_class);
+}
+[[nodiscard]] bool is_for_traced(const speed_entry& e, const trace& t, const trace_job& job) {
+  return is_for_class(e, t.words[job.job_class]) &&
+         std::all_of(e.tags.begin(), e.tags.end(),
+                     [&](const speed_entry::tag_choice& c) { return has(c.values, t.tag(job, c.column)); });
+}
+[[nodiscard]] bool is_for_entry(const speed_entry& e, const job_entry& job) {
+  return e.tags.empty() && e.columns.empty() && is_for_class(e, job.job_class);
+}
+
 }  // namespace
-
-bool speed_entry::is_for(std::string_view job_class) const {
-  return tags.empty() && columns.empty() && (classes.empty() || has(classes, job_class));
-}
-
-bool speed_entry::is_for(const trace& t, const trace_job& job) const {
-  return (classes.empty() || has(classes, t.words[job.job_class])) &&
-         std::all_of(tags.begin(), tags.end(),
-                     [&](const tag_choice& c) { return has(c.values, t.tag(job, c.column)); });
-}
 
 sim::speed_tables speeds_of(const scenario& s, const vector<job_origin>& jobs) {
   vector<sim::speed_tables::kind> kinds;
@@ -64,7 +62,7 @@ sim::speed_tables speeds_of(const scenario& s, const vector<job_origin>& jobs) {
   for (const job_origin& j : jobs) {
     const trace_job* const traced = j.traced ? &s.trace->jobs[*j.traced] : nullptr;
     const auto e = std::find_if(s.speeds.begin(), s.speeds.end(), [&](const speed_entry& of) {
-      return traced != nullptr ? of.is_for(*s.trace, *traced) : of.is_for(s.jobs[*j.entry].job_class);
+      return traced != nullptr ? is_for_traced(of, *s.trace, *traced) : is_for_entry(of, s.jobs[*j.entry]);
     });
     if (e == s.speeds.end()) {
       kind_of.push_back(0);
@@ -80,6 +78,15 @@ sim::speed_tables speeds_of(const scenario& s, const vector<job_origin>& jobs) {
     for (std::size_t c = 0; c < own.size(); ++c) set_models(kinds.back(), e->columns[c].models, own[c]);
   }
   return {std::move(kinds), std::move(kind_of)};
+}
+
+std::set<std::size_t> columns_of_speeds(const scenario& s) {
+  std::set<std::size_t> columns;
+  for (const speed_entry& e : s.speeds) {
+    for (const auto& t : e.tags) columns.insert(t.column);
+    for (const auto& c : e.columns) columns.insert(c.column);
+  }
+  return columns;
 }
 
 void scenario_reader::read_speeds(json_object& top) {
@@ -151,8 +158,8 @@ std::optional<std::size_t> scenario_reader::column_of_tags(std::string_view name
   const vector<std::string>& columns = to_.trace->tag_columns;
   const auto at = std::find(columns.begin(), columns.end(), name);
   if (at != columns.end()) return static_cast<std::size_t>(at - columns.begin());
-  value.report(found_,
-               "the trace has no column of tags \"" + std::string{name} + '"' + did_you_mean(name, columns));
+  value.report(found_, "the trace has no column of tags \"" + std::string{name} + '"' +
+                           did_you_mean(nearest(name, {columns.begin(), columns.end()})));
   return std::nullopt;
 }
 
@@ -160,14 +167,9 @@ void scenario_reader::read_speeds_by_model(json_value value, speed_entry& to) {
   // Nodes of the command line have no models.
   if (nodes_are_wrong_ || has_nodes_of_command_line_) return;
   if (!to_.cluster) return value.report(found_, "only nodes have a GPU model (expected a \"cluster\")");
-  const vector<std::string>& names = to_.cluster->models();
-  to.of.by_model.resize(names.size());
+  to.of.by_model.resize(to_.cluster->models().size());
   value.for_each([&](json_value of) {
-    const std::uint64_t models = models_named(*to_.cluster, of.key());
-    if (models == 0) {
-      of.report(found_,
-                "no node has the GPU model \"" + std::string{of.key()} + '"' + did_you_mean(of.key(), names));
-    }
+    const std::uint64_t models = find_models(of.key(), of);
     if (!of.is_string()) return set_models(to.of, models, read_speed_factor(of).value_or(0));
     const std::string column{*read_string(of, found_)};
     if (const auto at = column_of_tags(column, of)) to.columns.push_back({models, *at});
@@ -176,7 +178,9 @@ void scenario_reader::read_speeds_by_model(json_value value, speed_entry& to) {
 
 void scenario_reader::check_speeds(json_value value, const speed_entry& of, std::size_t column) {
   const trace& t = *to_.trace;
-  const auto is_wrong = [&](const trace_job& j) { return of.is_for(t, j) && !speed_in(t.tag(j, column)); };
+  const auto is_wrong = [&](const trace_job& j) {
+    return is_for_traced(of, t, j) && !speed_in(t.tag(j, column));
+  };
   const auto first = std::find_if(t.jobs.begin(), t.jobs.end(), is_wrong);
   if (first == t.jobs.end()) return;
   const auto more = std::count_if(first + 1, t.jobs.end(), is_wrong);

@@ -31,9 +31,7 @@ void scenario_reader::read_levels(json_value value) {
     } else if (std::find(levels.begin(), levels.end(), *name) != levels.end()) {
       element.report(found_, "the level \"" + *name + "\" is there twice");
     } else if (std::find(keys.begin(), keys.end(), *name) == keys.end()) {
-      const std::string_view meant = nearest(*name, keys);
-      element.report(found_, "no node has the label \"" + *name + '"' +
-                                 (meant.empty() ? "" : " (did you mean \"" + std::string{meant} + "\"?)"));
+      element.report(found_, "no node has the label \"" + *name + '"' + did_you_mean(nearest(*name, keys)));
     }
     levels.push_back(std::move(*name));
   });

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -45,6 +46,8 @@ struct job_origin {
 
 /// How fast these jobs run, as the scenario says.
 [[nodiscard]] sim::speed_tables speeds_of(const scenario& s, const vector<job_origin>& jobs);
+/// The columns of tags of the trace that they depend on.
+[[nodiscard]] std::set<std::size_t> columns_of_speeds(const scenario& s);
 
 /// The input of the simulator and the scheduler. Refers to texts of the scenario, which must outlive it.
 template <std::size_t N>

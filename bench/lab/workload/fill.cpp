@@ -33,11 +33,7 @@ constexpr std::int64_t most_arrivals_milli = 10'000;
     return name == "best_fit" ? gpu::placement_name::vector_best : gpu::find_placement(name);
   }
   const vector<std::string_view> names{fill_policies.begin(), fill_policies.end()};
-  const std::string_view meant = nearest(name, names);
-  std::string text = "there is no policy \"" + name + '"';
-  if (!meant.empty()) text.append(" (did you mean \"").append(meant).append("\"?)");
-  if (meant.empty()) text.append(" (expected ").append(listed(names)).append(")");
-  found.add("--policy", {}, std::move(text));
+  found.add("--policy", {}, "there is no policy \"" + name + '"' + meant_or_expected(name, names));
   return std::nullopt;
 }
 

@@ -248,10 +248,7 @@ std::optional<estimate_model> read_estimates(std::string_view name, std::string&
   if (model) return model;
   vector<std::string_view> names;
   for (const estimate_model_name& m : estimate_models) names.push_back(m.name);
-  const std::string_view meant = nearest(name, names);
-  problem = "there is no model of estimates \"" + std::string{name} + '"';
-  problem +=
-      meant.empty() ? " (expected " + listed(names) + ")" : " (did you mean \"" + std::string{meant} + "\"?)";
+  problem = "there is no model of estimates \"" + std::string{name} + '"' + meant_or_expected(name, names);
   return std::nullopt;
 }
 

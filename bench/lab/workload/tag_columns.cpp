@@ -90,9 +90,11 @@ std::string_view trace_column_meant_by(std::string_view name) {
   return nearest(lower, {trace_column_names.begin(), trace_column_names.end()});
 }
 
-vector<tag_column> tag_columns_of(const trace& t) {
+vector<tag_column> unread_tag_columns(const trace& t, const std::set<std::size_t>& read) {
   vector<tag_column> columns;
-  for (const std::string& name : t.tag_columns) {
+  for (std::size_t i = 0; i < t.tag_columns.size(); ++i) {
+    if (read.contains(i)) continue;
+    const std::string& name = t.tag_columns[i];
     const std::string_view meant = trace_column_meant_by(name);
     const bool is_there = !meant.empty() && is_used(t, meant);
     columns.push_back({name, is_there ? std::string_view{} : meant});
@@ -100,12 +102,12 @@ vector<tag_column> tag_columns_of(const trace& t) {
   return columns;
 }
 
-std::string doubtful_tags(const trace& t, std::string_view file) {
+std::string doubtful_tags(const trace& t, std::string_view file, const std::set<std::size_t>& read) {
   std::string text;
-  for (const tag_column& c : tag_columns_of(t)) {
+  for (const tag_column& c : unread_tag_columns(t, read)) {
     if (c.meant.empty()) continue;
     text.append(file).append(": the column ").append(c.name).append(" is a tag, which no policy looks at");
-    text.append(" (did you mean \"").append(c.meant).append("\"?)\n");
+    text.append(did_you_mean(c.meant)).append("\n");
   }
   return text;
 }
