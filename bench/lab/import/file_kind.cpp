@@ -35,17 +35,22 @@ constexpr std::array<magic, 10> binaries = {
      {"%PDF", "a PDF"},
      {"version https://git-lfs", "a pointer of Git LFS, not the file"}}};
 
+/// Empty if they are none.
+[[nodiscard]] std::string_view what_objects_are(std::string_view text) {
+  if (has_all(text, {"physicalCluster"})) return "a configuration of HiveD, which allot import hived reads";
+  if (!has_all(text, {"apiVersion", "kind"})) return {};
+  if (has_all(text, {"kueue.x-k8s.io"})) return "objects of Kueue, which allot import kueue reads";
+  if (has_all(text, {"run.ai"})) return "objects of KAI, which allot import kai reads";
+  return "objects of Kubernetes, which allot import kubernetes reads";
+}
+
 [[nodiscard]] std::string_view what_json_is(std::string_view text) {
   if (has_all(text, {"\"attempts\"", "\"jobid\""}))
-    return "JSON: a job log of Philly, which allot import philly reads";
-  if (has_all(text, {"\"allot-scenario/1\""})) return "JSON: a scenario of allot, which needs no import";
+    return "a job log of Philly, which allot import philly reads";
+  if (has_all(text, {"\"allot-scenario/1\""})) return "a scenario of allot, which needs no import";
   if (has_all(text, {"\"jobs\""}) && (has_all(text, {"\"tres\""}) || has_all(text, {"\"slurm\""})))
-    return "JSON: the output of sacct --json, which allot import sacct reads";
-  if (has_all(text, {"kueue.x-k8s.io"})) return "JSON: objects of Kueue, which allot import kueue reads";
-  if (has_all(text, {"run.ai"})) return "JSON: objects of KAI, which allot import kai reads";
-  if (has_all(text, {"\"apiVersion\"", "\"kind\""}))
-    return "JSON: objects of Kubernetes, which allot import kubernetes reads";
-  return "JSON";
+    return "the output of sacct --json, which allot import sacct reads";
+  return what_objects_are(text);
 }
 
 /// A line of numbers as in SWF.
@@ -60,19 +65,12 @@ constexpr std::array<magic, 10> binaries = {
   return fields == swf_fields;
 }
 
-[[nodiscard]] std::string_view what_yaml_is(std::string_view text) {
-  if (has_all(text, {"physicalCluster:"}))
-    return "YAML: a configuration of HiveD, which allot import hived reads";
-  if (has_all(text, {"apiVersion:", "kind:", "kueue.x-k8s.io"}))
-    return "YAML: objects of Kueue, which allot import kueue reads";
-  if (has_all(text, {"apiVersion:", "kind:", "run.ai"}))
-    return "YAML: objects of KAI, which allot import kai reads";
-  if (has_all(text, {"apiVersion:", "kind:"}))
-    return "YAML: objects of Kubernetes, which allot import kubernetes reads";
-  return text.starts_with("---") || text.starts_with("- ") ? "YAML" : std::string_view{};
+/// "JSON: a scenario of allot", or the format alone.
+[[nodiscard]] std::string with_format(std::string_view format, std::string_view what) {
+  return std::string{format}.append(what.empty() ? "" : ": ").append(what);
 }
 
-[[nodiscard]] std::string_view what_text_is(std::string_view text) {
+[[nodiscard]] std::string what_text_is(std::string_view text) {
   const std::string_view line = text.substr(0, text.find('\n'));
   if (has_all(line, {"JobID", "|"})) return "the output of sacct, which allot import sacct reads";
   if (has_all(line, {"JobID ", "State"}))
@@ -92,14 +90,16 @@ constexpr std::array<magic, 10> binaries = {
   if (has_all(line, {"cpu_milli", "memory_mib", "gpu"})) return "a list that allot import openb reads";
   if (has_all(line, {"machine", "cap_gpu"}) || has_all(line, {"ip", "PSW", "ASW"}))
     return "a list of nodes, which allot import nodes reads";
-  return what_yaml_is(text);
+  const std::string_view objects = what_objects_are(text);
+  const bool is_yaml = !objects.empty() || text.starts_with("---") || text.starts_with("- ");
+  return is_yaml ? with_format("YAML", objects) : std::string{};
 }
 
 }  // namespace
 
 file_look look_of(std::string_view beginning) {
   for (const magic& m : binaries) {
-    if (beginning.starts_with(m.bytes)) return {file_kind::other, m.what};
+    if (beginning.starts_with(m.bytes)) return {file_kind::other, std::string{m.what}};
   }
   constexpr std::size_t tar_magic_at = 257;
   if (beginning.size() > tar_magic_at && beginning.substr(tar_magic_at, 5) == "ustar") {
@@ -112,9 +112,9 @@ file_look look_of(std::string_view beginning) {
   const std::size_t second = std::min(text.find_first_not_of(" \t\r\n", 1), text.size());
   const std::string_view next = text.substr(second, 1);
   // Of an object the first key follows, of a list an object or another value.
-  if (text.front() == '{' && (next == "\"" || next == "}")) return {file_kind::json, what_json_is(text)};
-  if (text.front() == '[' && (next == "{" || next == "]" || next == "["))
-    return {file_kind::json, what_json_is(text)};
+  const bool is_json = (text.front() == '{' && (next == "\"" || next == "}")) ||
+                       (text.front() == '[' && (next == "{" || next == "]" || next == "["));
+  if (is_json) return {file_kind::json, with_format("JSON", what_json_is(text))};
   if (text.front() == '<') return {file_kind::other, "XML, or a web page"};
   return {file_kind::text, what_text_is(text)};
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace allot {
@@ -15,7 +16,7 @@ struct file_look {
   file_kind kind = file_kind::text;
   /// "JSON: a job log of Philly, which allot import philly reads"; empty if the text looks like
   /// nothing known.
-  std::string_view what{};
+  std::string what{};
 };
 
 /// By the beginning of a file, of which a few thousand bytes are enough.

@@ -124,7 +124,7 @@ int run_import(const import_options& options) {
   }
   constexpr std::size_t enough = std::size_t{1} << 14U;
   const file_look look = look_of(file.peek(enough));
-  const std::string looks = "the file looks like " + std::string{look.what};
+  const std::string looks = "the file looks like " + look.what;
   if (look.kind == file_kind::other || (look.kind == file_kind::json && !chosen->reads_json)) {
     log.fail({}, looks + ", which the format " + options.format + " is not");
     return bad_input_status;

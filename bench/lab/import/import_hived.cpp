@@ -43,7 +43,7 @@ class hived_importer {
       if (types_.find(type) == types_.end()) {
         cell.report(found_, "its cellType \"" + type + "\" is none of cellTypes");
       } else if (devices_of(type, cell)) {
-        read_cell(cell, type, type + '.' + std::to_string(number), {});
+        read_cell(cell, type, {type + '.' + std::to_string(number)});
       }
       ++number;
     }
@@ -104,16 +104,6 @@ class hived_importer {
                  "a cell of the type \"" + std::string{type} + "\" contains itself, or too many others");
     return std::nullopt;
   }
-  /// Those of a physical cell, which may have fewer children than its type.
-  [[nodiscard]] devices devices_in(json_value cell, const std::string& type) {
-    const auto t = types_.find(type);
-    const auto children = elements_at(cell, {"cellChildren"}, found_);
-    devices all = devices_of(type, cell).value_or(devices{type, 0});
-    if (t == types_.end() || children.empty()) return all;
-    all.number = 0;
-    for (const json_value& child : children) all.number += devices_in(child, t->second.child).number;
-    return all;
-  }
 
   /// An address may look like a number.
   [[nodiscard]] std::string address_of(json_value cell) {
@@ -123,45 +113,48 @@ class hived_importer {
     return std::string{v->text()};
   }
 
-  /// `name` is what the cell is called as a domain.
-  void read_cell(json_value cell, const std::string& type, const std::string& name, vector<std::string> in) {
-    read_pinned(cell, type);
+  /// Reads a cell and those in it, and returns its devices: it may have fewer children than its type. `path`:
+  /// the domains down to it, the last its own; empty within a node.
+  devices read_cell(json_value cell, const std::string& type, vector<std::string> path) {
     const auto t = types_.find(type);
-    if (t == types_.end())
-      return cell.report(found_, "there is no cell of node level around it (isNodeLevel)");
-    const auto children = elements_at(cell, {"cellChildren"}, found_);
-    if (t->second.is_node) {
-      node n{address_of(cell), devices_in(cell, type), std::move(in)};
-      if (n.name.empty()) return cell.report(found_, "expected a cellAddress, the name of the node");
-      // A node with devices of several kinds is a cell for each.
-      if (!names_.insert(n.name).second) n.name += '/' + n.has.kind;
-      devices_[n.has.kind] += n.has.number;
-      nodes_.push_back(std::move(n));
-      if (types_.find(t->second.child) != types_.end()) has_parts_ = true;
-      return read_pinned_below(cell, type);
+    const bool is_leaf = t == types_.end();
+    const bool is_node = !is_leaf && !path.empty() && t->second.is_node;
+    const bool has_nodes = !path.empty() && !is_node;
+    vector<json_value> children;
+    if (!is_leaf) children = elements_at(cell, {"cellChildren"}, found_);
+    if (has_nodes && is_leaf) {
+      cell.report(found_, "there is no cell of node level around it (isNodeLevel)");
+    } else if (has_nodes && children.empty()) {
+      cell.report(found_, "expected cellChildren, down to the nodes with their addresses");
     }
-    if (children.empty())
-      return cell.report(found_, "expected cellChildren, down to the nodes with their addresses");
-    in.push_back(name);
+    devices has = devices_of(type, cell).value_or(devices{type, 0});
+    if (!children.empty()) has.number = 0;
     for (std::size_t i = 0; i < children.size(); ++i) {
-      const std::string address = address_of(children[i]);
-      read_cell(children[i], t->second.child, name + '/' + (address.empty() ? std::to_string(i) : address),
-                in);
+      vector<std::string> child_path;
+      if (has_nodes) {
+        const std::string address = address_of(children[i]);
+        child_path = path;
+        child_path.push_back(path.back() + '/' + (address.empty() ? std::to_string(i) : address));
+      }
+      has.number += read_cell(children[i], t->second.child, std::move(child_path)).number;
     }
-  }
-  void read_pinned(json_value cell, const std::string& type) {
     const std::string id = text_at(cell, {"pinnedCellId"}, found_);
-    if (!id.empty() && !pinned_.emplace(id, devices_in(cell, type)).second)
+    if (!id.empty() && !pinned_.emplace(id, has).second)
       cell.report(found_, "the pinnedCellId \"" + id + "\" is there twice");
-  }
-  /// Within a node.
-  void read_pinned_below(json_value cell, const std::string& type) {
-    const auto t = types_.find(type);
-    if (t == types_.end()) return;
-    for (const json_value& child : elements_at(cell, {"cellChildren"}, found_)) {
-      read_pinned(child, t->second.child);
-      read_pinned_below(child, t->second.child);
+    if (is_node) {
+      path.pop_back();
+      add_node(cell, has, std::move(path));
+      has_parts_ = has_parts_ || types_.find(t->second.child) != types_.end();
     }
+    return has;
+  }
+  void add_node(json_value cell, devices has, vector<std::string> in) {
+    node n{address_of(cell), std::move(has), std::move(in)};
+    if (n.name.empty()) return cell.report(found_, "expected a cellAddress, the name of the node");
+    // A node with devices of several kinds is a cell for each.
+    if (!names_.insert(n.name).second) n.name += '/' + n.has.kind;
+    devices_[n.has.kind] += n.has.number;
+    nodes_.push_back(std::move(n));
   }
 
   /// What the virtual cluster owns, by kind.
@@ -169,7 +162,7 @@ class hived_importer {
     std::map<std::string, std::int64_t> owned;
     for (const json_value& cells : elements_at(cluster, {"virtualCells"}, found_)) {
       const std::string path = text_at(cells, {"cellType"}, found_);
-      const std::string type = path.substr(path.rfind('.') == std::string::npos ? 0 : path.rfind('.') + 1);
+      const std::string type = path.substr(path.rfind('.') + 1);  // npos + 1 is 0
       const auto number = whole_at(cells, {"cellNumber"}, 0, most_devices, found_);
       if (!number) cells.report(found_, "expected a cellNumber");
       const auto each = devices_of(type, cells);
@@ -200,7 +193,7 @@ class hived_importer {
     return owned;
   }
 
-  /// What goes with so many devices of that kind, in thousandths of the unit.
+  /// The CPU or memory that goes with these devices, in thousandths of `unit`.
   [[nodiscard]] std::optional<std::int64_t> host_of(const devices& d, std::string_view resource,
                                                     nano_amount unit) {
     const auto each = find_path(root_, {"physicalCluster", "skuTypes", d.kind, resource}, found_);
@@ -220,7 +213,6 @@ class hived_importer {
     json.end_array();
     write_nodes(json);
     json.key("quotas").begin_array();
-    // No name of Kubernetes has capital letters.
     json.begin_object()
         .member("name", "physicalCluster")
         .member("nominal", "cluster")
@@ -261,8 +253,7 @@ class hived_importer {
       if (levels > 0) {
         json.key("labels").begin_object();
         for (std::size_t l = levels; l > 0; --l) {
-          // A node that is in fewer cells than others is alone in those that it lacks, or with its outermost
-          // cell.
+          // In place of cells that a node lacks, and others have: its outermost one, or the node itself.
           const std::string& of = n.in.empty() ? n.name : n.in[n.in.size() - std::min(l, n.in.size())];
           json.member("cells-" + std::to_string(l), of);
         }

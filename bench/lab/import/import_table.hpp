@@ -49,8 +49,8 @@ template <class Column>
   return false;
 }
 
-/// Calls `read(number)` for each row, which returns what is wrong with it; rows of which something is are
-/// left out. Returns false after what ends the import, which is reported.
+/// Calls `read(number)` for each row; it returns the problems of the row, which is left out if there are any.
+/// Returns false if the import can't go on, and reports why.
 template <class Table, class Read>
 [[nodiscard]] bool for_each_row(Table& rows, const packed_input& file, import_log& log, Read read) {
   for (std::size_t number = 0;; ++number) {

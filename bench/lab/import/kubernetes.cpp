@@ -508,12 +508,14 @@ int import_objects(packed_input& file, import_log& log, const import_options& op
   std::optional<json_document> document;
   if (joined) document = json_document::parse(name, *joined, found);
   std::string scenario_text;
-  if (document) scenario_text = make(document->root(), found, log, options);
-  if (document) found = with_objects(document->root(), found);
+  if (document) {
+    scenario_text = make(document->root(), found, log, options);
+    found = with_objects(document->root(), found);
+  }
   if (found.empty()) {
     // Only a usable scenario is written.
     scenario_source source;
-    source.file = "the scenario made of " + shown_path(options.file);
+    source.file = "the scenario made of " + name;
     const auto s = parse_scenario(scenario_text, source, found);
     if (s) {
       check_running(*s, found);

@@ -2,6 +2,8 @@
 #include "lab/io/yaml_text.hpp"
 
 #ifdef ALLOT_LAB_YAML
+#include "lab/io/json_reader.hpp"
+
 #include <allot/core/vector.hpp>
 #include <allot/lab/json_writer.hpp>
 
@@ -32,26 +34,9 @@ namespace {
 
 /// As JSON writes it: -12, 1.5, 2e9.
 [[nodiscard]] bool is_json_number(std::string_view s) {
-  const auto digits = [&s] {
-    const std::size_t n = std::min(s.find_first_not_of("0123456789"), s.size());
-    s.remove_prefix(n);
-    return n;
-  };
-  const auto skip = [&s](std::string_view any) {
-    const bool is_there = !s.empty() && any.find(s.front()) != std::string_view::npos;
-    if (is_there) s.remove_prefix(1);
-    return is_there;
-  };
-  skip("-");
-  const bool begins_with_0 = s.starts_with('0');
-  const std::size_t whole = digits();
-  if (whole == 0 || (begins_with_0 && whole > 1)) return false;
-  if (skip(".") && digits() == 0) return false;
-  if (skip("eE")) {
-    skip("+-");
-    if (digits() == 0) return false;
-  }
-  return s.empty();
+  errors none;
+  return s.find_first_not_of("+-.0123456789Ee") == std::string_view::npos &&
+         json_document::parse({}, s, none);
 }
 
 class yaml_events final : public YAML::EventHandler {
@@ -59,7 +44,7 @@ class yaml_events final : public YAML::EventHandler {
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t) override {
-    // A document without anything in it.
+    // An empty document.
     if (levels_.empty()) return;
     if (is_key()) return text(mark, "null");
     json_.null();
@@ -73,7 +58,7 @@ class yaml_events final : public YAML::EventHandler {
     const auto is_one_of = [&s](std::initializer_list<std::string_view> words) {
       return std::find(words.begin(), words.end(), s) != words.end();
     };
-    // The tag of a plain one; that of quoted ones is "!".
+    // Plain scalars have the tag "?", quoted ones "!".
     if (is_key() || tag != "?") {
       text(mark, s);
     } else if (is_one_of({"", "~", "null", "Null", "NULL"})) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-// The simulator for programs that have one resource and a few presets only. The whole of it takes minutes to
-// compile and is most of what the program `allot` weighs. One file of such a program includes this header,
-// before what uses the simulator, and defines `few_presets`; it links the lab without what is compiled for
-// all presets.
+// The simulator for programs with one resource and a few presets. The whole simulator takes minutes to
+// compile and is most of the program `allot`. One file of such a program includes this header, before what
+// uses the simulator, and defines `few_presets`; the program links the lab without what is compiled for all
+// presets.
 #pragma once
 
 #include "lab/replay/replay_run.hpp"

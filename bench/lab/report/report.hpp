@@ -68,7 +68,7 @@ void append_json_string(std::string& json, std::string_view text);
 // The page itself (report_page.cpp).
 
 void begin_page(std::string& html, std::string_view title);
-/// With that script and, before it, what all of them use; without any if it is empty.
+/// With this script, after what all scripts share; without either if it is empty.
 void end_page(std::string& html, std::string_view script);
 /// Names for a title: the first five, and how many more there are.
 [[nodiscard]] std::string listed_names(const vector<std::string>& names);

@@ -312,7 +312,7 @@ std::string as_csv(const vector<run_group>& groups, const vector<std::string>& f
     field(label + " difference sd");
     field(label + " within deviation");
   }
-  // What later versions added is behind the columns of all sides.
+  // Columns that later versions added come after those of all sides.
   for (std::size_t g = 1; g < groups.size(); ++g) {
     field(groups[g].label + " difference low 95");
     field(groups[g].label + " difference high 95");

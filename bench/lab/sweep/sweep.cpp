@@ -248,7 +248,7 @@ void open_directory(const std::string& directory, sweep_record& sweep, errors& f
   std::error_code error;
   if (fs::exists(fs::symlink_status(directory, error))) {
     if (!fs::is_directory(directory, error)) return found.add(directory, {}, "expected a directory");
-    // Another shard writes sweep.json before all else, perhaps just now: whoever sees a file of it sees that.
+    // Looked at before sweep.json, which another shard, starting just now, writes before all else.
     const bool is_used = has_files(directory, error);
     if (fs::exists(fs::path{directory} / sweep_file, error)) {
       const auto there = read_sweep_file(directory, found);
