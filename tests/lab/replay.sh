@@ -449,4 +449,27 @@ exits 0 "$allot" replay pools.json --out pools
 says "$(tr -d ' \n' <pools/summary.json)" \
   '*"models":{"H":{"allocation_rate":1,*"A":{"allocation_rate":0,*"pools":{"p":{"allocation_rate":0.5,"capacity_gpu_h":4}},*'
 
+# --- pools that quotas prefer: small jobs leave what another owns in one piece, and a node that fails is made up for
+cat >scattered.csv <<'CSV'
+job_id,submit_s,duration_s,gpus,tenant,pods,min_pods
+a1,0,1000,1,one,1,
+b1,1,100,1,two,1,
+a2,2,1000,1,one,1,
+b2,3,100,1,two,1,
+a3,4,1000,2,one,2,1
+whole,200,50,4,two,1,
+CSV
+printf '%s' '{"format": "allot-scenario/1", "cluster": {"nodes": [{"name": "a", "gpus": 4, "pool": "a"}, {"name": "b", "gpus": 4, "pool": "b"}]},
+  "quotas": [{"name": "all"}, {"name": "one", "parent": "all", "nominal": {"gpu": 4}, "preferred_node_pools": ["a"]},
+             {"name": "two", "parent": "all", "nominal": {"gpu": 4}, "preferred_node_pools": ["b"]}],
+  "events": [{"at_s": 300, "node_down": {"node": "a"}}], "trace": {"file": "scattered.csv"}}' >preferred.json
+sed 's/, "preferred_node_pools": \["."\]//g' preferred.json >scattered.json
+for policy in standard kueue hyperpod fifo; do
+  exits 0 "$allot" replay preferred.json --policy "$policy" --out "preferred-$policy"
+  exits 0 "$allot" replay scattered.json --policy "$policy" --out "scattered-$policy"
+  says "$(grep whole "preferred-$policy/jobs.csv")" 'whole,two,200,200,250,*,b,completed,*'
+  says "$(grep whole "scattered-$policy/jobs.csv")" 'whole,two,200,1[0-9][0-9][0-9]*'
+done
+says "$(grep -c ,completed, preferred-standard/jobs.csv)" 6
+
 conclude

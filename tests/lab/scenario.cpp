@@ -46,7 +46,7 @@ TEST_CASE("a scenario with every key") {
                    "borrow": {"policy": "lower_priority", "max_priority": 4294967295}},
        "flavor_choice": {"when_can_borrow": "try_next", "when_can_preempt": "preempt"},
        "min_runtime_s": {"preempt": 60, "reclaim": 0.5}, "borrow_backoff_s": {"first": 600, "longest": 7200},
-       "ready_horizon_s": 1.5, "preempt_after_s": 2.5, "node_pools": ["train"],
+       "ready_horizon_s": 1.5, "preempt_after_s": 2.5, "node_pools": ["train"], "preferred_node_pools": ["train"],
        "time_limit_s": {"interactive": 28800, "x-note": "anything"},
        "access": {"roles": ["r"], "users": ["ana"], "anyone": false}},
       {"name": "s", "parent": "root", "static": true, "lend": "none", "borrow": "all", "weight": 0}],
@@ -97,6 +97,7 @@ TEST_CASE("a scenario with every key") {
   CHECK(t.time_limit("train") == 0);
   CHECK(t.listed == std::array<bool, lab::max_resources>{true, true});
   CHECK(t.pools == 1);
+  CHECK(t.preferred_pools == 1);
   REQUIRE(t.access);
   CHECK(t.access->users == std::vector<std::string>{"ana"});
   CHECK(s.quotas[2].spec.is_static);
@@ -363,6 +364,8 @@ TEST_CASE("invalid rules of preemption, flavors and time") {
         lines{"/quotas/0/time_limit_s/interactive: expected a time above 0, found 0"});
   CHECK(quota(R"("node_pools": ["train"])") ==
         lines{"/quotas/0/node_pools: there is no cluster whose pools these could be"});
+  CHECK(quota(R"("preferred_node_pools": ["train"])") ==
+        lines{"/quotas/0/preferred_node_pools: there is no cluster whose pools these could be"});
 }
 
 namespace {
@@ -473,6 +476,8 @@ TEST_CASE("invalid nodes") {
         lines{"/cluster/nodes/0/gpus: expected a whole number from 0 to 64, found 99"});
   CHECK(problems_of(nodes + R"(, "quotas": [{"name": "r", "node_pools": ["trian"]}])") ==
         lines{"/quotas/0/node_pools/0: no node is in a pool \"trian\""});
+  CHECK(problems_of(nodes + R"(, "quotas": [{"name": "r", "preferred_node_pools": []}])") ==
+        lines{"/quotas/0/preferred_node_pools: expected at least one pool that its jobs may use"});
 }
 
 TEST_CASE("invalid jobs") {

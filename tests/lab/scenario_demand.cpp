@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <doctest/doctest.h>
 
+#include <map>
 #include <string>
 
 #include "lab/decide/decide.hpp"
@@ -85,6 +86,30 @@ TEST_CASE("a job, or each of its pod sets, lists the pools of nodes that it may 
   CHECK(problems_of_job(R"("quota": "all", "node_pools": ["x"], "pod_sets": [{"request": {"gpu": 1}}])",
                         pools) ==
         lines{"/jobs/0/node_pools: each of the pod_sets says that (expected it there)"});
+}
+
+TEST_CASE("jobs are placed in the pools that their quota prefers, and last in those of others") {
+  const auto nodes_of = [](const std::string& prefers) {
+    lab::errors found;
+    const auto s = parse_valid(R"("cluster": {"nodes": [{"name": "a", "gpus": 8, "pool": "x"},
+      {"name": "b", "gpus": 8, "pool": "y"}, {"name": "c", "gpus": 8}]},
+      "quotas": [{"name": "all", "nominal": "cluster"}, {"name": "one", "parent": "all"},
+                 {"name": "two", "parent": "all", "preferred_node_pools": ["x"]},
+                 {"name": "three", "parent": "all")" +
+                               prefers + R"(}],
+      "jobs": [{"id": "1", "quota": "one", "request": {"gpu": 2}}, {"id": "2", "quota": "two", "request": {"gpu": 2}},
+               {"id": "3", "quota": "three", "request": {"gpu": 2}, "pods": 5}])");
+    const auto d = lab::decide(s, 1, found);
+    REQUIRE_MESSAGE(d, found.to_string());
+    std::map<std::string, std::string> where;
+    for (const auto& a : d->admit) {
+      for (const auto& pod : a.nodes) where[a.id] += pod[0];
+    }
+    return where;
+  };
+  using places = std::map<std::string, std::string>;
+  CHECK(nodes_of(R"(, "preferred_node_pools": ["y"])") == places{{"1", "c"}, {"2", "a"}, {"3", "bbbbc"}});
+  CHECK(nodes_of("") == places{{"1", "b"}, {"2", "a"}, {"3", "bbbcc"}});
 }
 
 TEST_CASE("a job lists the GPU models that it may run on") {

@@ -116,6 +116,8 @@ class soak_world {
     }
     nodes_.policy = random_.one_in(2) ? allot::gpu::placement_name::best
                                       : static_cast<allot::gpu::placement_name>(random_.below(8));
+    if (nodes_.pools.size() < 2 || !random_.one_in(3)) return;
+    for (std::size_t q = 0; q < 6; ++q) nodes_.preferred.push_back(random_.below(4));
   }
   [[nodiscard]] soak_amounts in_dimensions(soak_amounts a) const {
     if (dimensions_ == 1) a[1] = {};

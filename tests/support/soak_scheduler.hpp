@@ -3,6 +3,8 @@
 
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/inventory.hpp>
+#include <allot/gpu/placement/any_placement.hpp>
+#include <allot/gpu/placement/preferred_pools.hpp>
 #include <allot/gpu/pod_request.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/quota/change.hpp>
@@ -65,6 +67,7 @@ struct soak_job {
   [[nodiscard]] allot::gpu::pod_request pod_request_of(std::uint32_t of_pods,
                                                        const allot::flavor_pick& pick) const {
     allot::gpu::pod_request d = pod_request;
+    d.owner = static_cast<std::uint32_t>(quota.is_none() ? 0 : quota.index());
     if (!d.total) d.pods = of_pods;
     if (!pools.empty()) d.pools &= pools[pick[0]];
     return d;
@@ -518,6 +521,8 @@ struct soak_nodes {
   };
   std::vector<pool> pools{};
   allot::gpu::placement_name policy = allot::gpu::placement_name::best;
+  /// The pools that quotas prefer, by quota; empty: none do.
+  std::vector<std::uint64_t> preferred{};
 
   [[nodiscard]] bool empty() const { return pools.empty(); }
   [[nodiscard]] allot::gpu::cluster cluster() const {
@@ -633,7 +638,12 @@ struct soak_preset {
     } else if constexpr (std::same_as<Places, allot::sim::places>) {
       if (nodes.empty()) return {};
       const allot::gpu::cluster layout = nodes.cluster();
-      return Places{layout, {nodes.policy, layout}};
+      allot::gpu::any_placement policy{nodes.policy, layout};
+      if (!nodes.preferred.empty()) {
+        policy = allot::gpu::any_placement{
+            allot::gpu::preferred_pools{{nodes.preferred.begin(), nodes.preferred.end()}, std::move(policy)}};
+      }
+      return Places{layout, std::move(policy)};
     } else {
       return Places{nodes.cluster()};
     }

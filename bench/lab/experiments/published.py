@@ -356,7 +356,7 @@ results = [
            "its list of jobs was not at hand; all but interleaving is in the gallery"),
     Result("shockwave", "Shockwave, NSDI '23", "makespan and finish-time fairness",
            "needs speeds that change with the work that is done: batch sizes"),
-    Result("hived", "HiveD, OSDI '20", "34 cases of virtual clusters", "needs cells of a topology that quotas own"),
+    Result("hived", "HiveD, OSDI '20", "34 cases of virtual clusters", "its jobs by virtual cluster were not at hand; `preferred_node_pools` is what allot has in place of cells"),
     Result("pollux", "Pollux, OSDI '21; Sia, SOSP '23", "elastic jobs",
            "its model of speeds was not at hand: by GPUs and batch size"),
     Result("pai", "PAI simulator", "20,000 jobs on 6,500 GPUs", "its list of jobs was not at hand"),

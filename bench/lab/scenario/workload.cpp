@@ -6,6 +6,7 @@
 #include "lab/scenario/scenario_reader.hpp"
 
 #include <allot/core/vector.hpp>
+#include <allot/gpu/placement/preferred_pools.hpp>
 #include <allot/lab/metrics/cluster_moment.hpp>
 #include <allot/lab/named_policy.hpp>
 #include <allot/lab/simulators.hpp>
@@ -234,6 +235,11 @@ template <std::size_t N>
   if (is_own || name == gpu::placement_name::fgd) typical = typical_pods_of(*s.cluster, workload);
   gpu::any_placement policy = is_own ? own->placement(*s.cluster, typical)
                                      : gpu::any_placement{name, *s.cluster, typical, s.policy.seed};
+  vector<std::uint64_t> preferred;
+  for (const quota_entry& q : s.quotas) preferred.push_back(q.preferred_pools);
+  if (std::any_of(preferred.begin(), preferred.end(), [](std::uint64_t pools) { return pools != 0; })) {
+    policy = gpu::any_placement{gpu::preferred_pools{std::move(preferred), std::move(policy)}};
+  }
   if (s.nearness) return sim::places{*s.cluster, *s.nearness, std::move(policy)};
   return sim::places{*s.cluster, std::move(policy)};
 }

@@ -181,6 +181,9 @@ struct pod_request {
   std::uint8_t preferred_level = any_level;
   /// Of pods in `sets` one of that set: what an elastic job may have beyond its minimum.
   std::uint8_t one_of = every_set;
+  /// Whose its pods are: a number of the host's, for placement policies that care (`preferred_pools`). It
+  /// makes no difference to whether there is room.
+  std::uint32_t owner = 0;
   /// The options that were chosen of the flavors of its sets, by group: see `pod_set::pools`.
   std::array<std::uint8_t, 8> options{};
   /// How long its pods are expected to run, for placement policies that care (`lifetime_alignment`), and for
@@ -195,9 +198,11 @@ struct pod_request {
 
   class referents;
 
-  /// What of it decides whether there is room: all but the estimate, unless that is one `before_outages`.
+  /// What of it decides whether there is room: all but the owner, and but the estimate, unless that is one
+  /// `before_outages`.
   [[nodiscard]] constexpr pod_request room_key() const noexcept {
     pod_request key = *this;
+    key.owner = 0;
     if (!estimate.before_outages) key.estimate = {};
     return key;
   }
@@ -207,8 +212,8 @@ struct pod_request {
   }
   /// Whether its pods are alike and may be anywhere.
   [[nodiscard]] constexpr bool is_plain() const noexcept { return !has_level() && sets.empty(); }
-  /// Whether pods that run by the one are what the other asks for: all is the same, but for the estimate, and
-  /// for how many pods its sets may have beyond these.
+  /// Whether pods that run by the one are what the other asks for: all is the same, but for the owner, the
+  /// estimate, and how many pods its sets may have beyond these.
   [[nodiscard]] constexpr bool runs_as(const pod_request& other) const noexcept;
   /// Whether its pods, alike or not, may be anywhere.
   [[nodiscard]] constexpr bool may_be_anywhere() const noexcept;
@@ -226,8 +231,8 @@ struct pod_request {
 
 /// Pods of a job that are alike, beside others that differ.
 struct pod_set {
-  /// What each needs (`pods`, `total` and the estimate are those of the job). Levels are for the pods of this
-  /// set, in the domain of the whole job.
+  /// What each needs (`pods`, `total`, the owner and the estimate are those of the job). Levels are for the
+  /// pods of this set, in the domain of the whole job.
   pod_request each{};
   /// How many there are.
   std::uint32_t pods = 1;
@@ -263,6 +268,7 @@ struct pod_set {
     r.pods = how_many;
     r.total = false;
     r.estimate = job.estimate;
+    r.owner = job.owner;
     if (group < job.options.size()) r.pools &= pools.of(job.options[group]);
     return r;
   }
@@ -302,6 +308,7 @@ constexpr bool pod_request::runs_as(const pod_request& other) const noexcept {
   pod_request key = *this;
   key.sets = other.sets;
   key.estimate = other.estimate;
+  key.owner = other.owner;
   if (sets.size() != other.sets.size() || key != other) return false;
   if (one_of == every_set && sets.divide(pods) != other.sets.divide(pods)) return false;
   for (std::uint32_t s = 0; s < sets.size(); ++s) {
@@ -408,12 +415,15 @@ struct pod_shape {
   std::int64_t gpu_memory_mib = 0;
   /// Not none: a MIG instance of this profile on one device; determines `milli` in the same way.
   mig_request mig{};
+  /// See `pod_request::owner`.
+  std::uint32_t owner = 0;
   /// How long it is expected to run.
   run_estimate estimate{};
 
-  /// What of it decides whether there is room: all but the estimate.
+  /// What of it decides whether there is room: all but the owner and the estimate.
   [[nodiscard]] constexpr pod_shape room_key() const noexcept {
     pod_shape key = *this;
+    key.owner = 0;
     key.estimate = {};
     return key;
   }
@@ -512,7 +522,7 @@ namespace detail {
                 is_fraction ? static_cast<std::uint32_t>(r.gpus.in_milli()) : milli_per_gpu, r.pools,
                 r.models, is_divided ? part_of(r.cpu_milli, size, gpus) : r.cpu_milli,
                 is_divided ? part_of(r.memory_mib, size, gpus) : r.memory_mib, r.gpu_memory_mib, r.mig,
-                r.estimate},
+                r.owner, r.estimate},
       is_divided ? gpus / largest_node
       : r.total  ? 1
                  : r.pods};

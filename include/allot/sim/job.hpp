@@ -327,6 +327,7 @@ struct workload_view {
   /// What `pods` of its pods need of the nodes under a choice of flavors.
   [[nodiscard]] gpu::pod_request pod_request(job j, std::uint32_t pods, const flavor_pick& pick) const {
     gpu::pod_request r = jobs[j].pod_request;
+    r.owner = static_cast<std::uint32_t>(jobs[j].quota.index());
     if (!r.total) r.pods = pods;
     r.estimate = {estimate(j), before_outages};
     if (const instant limit = time_limit(j); before_outages && limit > 0)

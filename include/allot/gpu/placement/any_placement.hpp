@@ -55,8 +55,11 @@ class any_placement {
     return std::visit([](const auto& policy) { return uses_expected_ends(policy); }, policy_);
   }
 
-  /// Whether it is one of the library's: see `gpu::finds_all_room`.
-  [[nodiscard]] bool finds_all_room() const noexcept { return !std::holds_alternative<erased>(policy_); }
+  /// See `gpu::finds_all_room`: all of the library's do.
+  [[nodiscard]] bool finds_all_room() const noexcept {
+    const auto* const own = std::get_if<erased>(&policy_);
+    return own == nullptr || own->finds_all_room();
+  }
 
   [[nodiscard]] std::optional<pod_location> operator()(const free_index& from, const pod_shape& pod) const {
     // The default policy, without std::visit.
@@ -84,6 +87,7 @@ class any_placement {
       return it_->choose(from, pod);
     }
     [[nodiscard]] bool uses_ends() const noexcept { return it_->uses_ends(); }
+    [[nodiscard]] bool finds_all_room() const noexcept { return it_->finds_all_room(); }
 
    private:
     struct interface {
@@ -94,6 +98,7 @@ class any_placement {
       [[nodiscard]] virtual std::optional<pod_location> choose(const free_index& from,
                                                                const pod_shape& pod) const = 0;
       [[nodiscard]] virtual bool uses_ends() const noexcept = 0;
+      [[nodiscard]] virtual bool finds_all_room() const noexcept = 0;
       [[nodiscard]] virtual std::unique_ptr<const interface> copy() const = 0;
     };
     template <class Policy>
@@ -104,6 +109,7 @@ class any_placement {
         return policy(from, pod);
       }
       [[nodiscard]] bool uses_ends() const noexcept override { return uses_expected_ends(policy); }
+      [[nodiscard]] bool finds_all_room() const noexcept override { return gpu::finds_all_room(policy); }
       [[nodiscard]] std::unique_ptr<const interface> copy() const override {
         return std::make_unique<holder>(policy);
       }
