@@ -75,7 +75,7 @@ if command -v python3 >/dev/null; then
   for name in kai kai-time runai gavel-levels kueue kueue-large kueue-tas; do
     [ -s "paper/$name/figures.csv" ] && grep -q '</svg>' "paper/$name/chart.svg" || fail "published.py leaves nothing of $name"
   done
-  exits 0 python3 "$experiments/published.py" "$allot" paper fgd
+  exits 1 python3 "$experiments/published.py" "$allot" paper fgd
   has 'published.py fgd' 'not run: needs openb/expected_at_100pct.csv'
   exits 1 python3 "$experiments/published.py" "$allot" paper nothing
   exits 0 python3 "$experiments/published.py" --list

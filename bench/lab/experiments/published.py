@@ -8,7 +8,7 @@
 PROGRAM is the program allot with the policies of examples/gallery. Without a NAME all are run. Each prints what was
 published, what comes out here, and how they compare, and leaves OUT/NAME/figures.csv and OUT/NAME/chart.svg. `--write`
 writes the table of bench/lab/README.md. Traces that may not be shipped are below DIR; a result whose trace is not there
-is left out, and says so.
+is left out, and says so; the exit status is then 1 if it was asked for by its NAME.
 
 equal         the same, to the digits that were published
 within x %    no figure is further off
@@ -474,6 +474,7 @@ def main():
         rows.append((f"`{result.name}`", result.paper, result.what, f"**{compared}**: {told}"))
     if given.write:
         write_readme(rows)
+    return int(bool(given.names) and any(row[-1].startswith("not run") for row in rows))
 
 
-main()
+sys.exit(main())
