@@ -103,7 +103,7 @@ TEST_CASE("jobs are placed in the pools that their quota prefers, and last in th
     REQUIRE_MESSAGE(d, found.to_string());
     std::map<std::string, std::string> where;
     for (const auto& a : d->admit) {
-      for (const auto& pod : a.nodes) where[a.id] += pod[0];
+      for (const auto& pod : a.nodes) where[std::string{a.id}] += pod[0];
     }
     return where;
   };
