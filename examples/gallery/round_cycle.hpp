@@ -89,7 +89,8 @@ class round_cycle {
     for (const id j : jobs) {
       const record& r = s.jobs().at(j);
       const account& a = accounts_.at(j);
-      const auto stays = s.now() % round == 0 ? std::nullopt : model_of(s, r);
+      // The model that it runs on and keeps within a round; else one beyond all.
+      const std::size_t stays = s.now() % round == 0 ? a.part.size() : model_of(s, r).value_or(a.part.size());
       for (std::size_t m = 0; m < a.part.size(); ++m) {
         if (a.part[m] == 0 && stays != m) continue;
         turns.emplace_back(stays != m, -a.due[m], -a.part[m], s.view().submitted(r.what), j, m);
