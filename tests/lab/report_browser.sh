@@ -154,6 +154,23 @@ opens hostile.html hostile-compared "
   check('three charts and more', document.querySelectorAll('.plot').length >= 4);
 "
 
+# --- a name of seventy letters takes no number out of sight
+
+cat >wide_name.json <<'JSON'
+{"format": "allot-scenario/1", "cluster": {"nodes": [{"name": "n", "gpus": 4}]},
+ "quotas": [{"name": "a_quota_whose_name_has_seventy_letters_and_no_space_where_it_may_break_"}],
+ "jobs": [{"id": "one", "quota": "a_quota_whose_name_has_seventy_letters_and_no_space_where_it_may_break_",
+           "request": {"gpu": 1}, "duration_s": 9},
+          {"id": "big", "quota": "a_quota_whose_name_has_seventy_letters_and_no_space_where_it_may_break_",
+           "request": {"gpu": 9}, "duration_s": 9}]}
+JSON
+"$allot" replay wide_name.json --out wide_name >/dev/null 2>&1 || fail "replay of a long name"
+opens wide_name/report.html wide-name "
+  const numbers = [...document.querySelectorAll('td:not(.t)')].filter(td => td.cellIndex === 1 && td.checkVisibility());
+  check('no numbers: ' + numbers.length, numbers.length >= 2);
+  for (const td of numbers) check('out of sight: ' + name_of(td.parentElement), td.getBoundingClientRect().right <= innerWidth);
+"
+
 # --- more than a page can hold: evenly spaced instants
 
 "$allot" generate --days 110 --seed 3 --load 0.7 --out long.csv >/dev/null || fail "generate"

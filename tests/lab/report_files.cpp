@@ -138,9 +138,9 @@ TEST_CASE("report: where jobs ran and why they waited, at any instant") {
   CHECK(texts_of(member("stops")).empty());
 
   // An evicted job is listed, with its beneficiary and the reason, and links to its instant.
-  CHECK(
-      html.find("data-at=\"10\">day 0, 00:00</button><td class=t><b class=\"dot q1\"></b>b2<td>2<td class=t>"
-                "<b class=\"dot q0\"></b>a1<td class=t>the lender wants it back") != std::string::npos);
+  CHECK(html.find("data-at=\"10\">day 0, 00:00</button><td class=t><b class=\"dot q1\"></b>"
+                  "<span class=name>b2</span><td>2<td class=t><b class=\"dot q0\"></b>"
+                  "<span class=name>a1</span><td class=t>the lender wants it back") != std::string::npos);
 }
 
 TEST_CASE("report: without nodes, without time, and with jobs that never ran") {

@@ -202,7 +202,7 @@ const fill_table = (table, key, head, rows, empty) => {
 };
 const with_sets = j => j.sets ? j.id + ' (' + j.sets + ')' : j.id;
 const named = j => {
-  const button = make('button', 'at', with_sets(j));
+  const button = make('button', 'at name', with_sets(j));
   button.type = 'button';
   button.dataset.history = j.j;
   return [make('b', 'dot q' + d.layers[j.layer].colour), button];

@@ -102,6 +102,10 @@ std::string escaped(std::string_view text) {
   return html;
 }
 
+std::string escaped_name(std::string_view name) {
+  return "<span class=name>" + escaped(name) + "</span>";
+}
+
 void append_json_string(std::string& json, std::string_view text) {
   constexpr std::string_view digits = "0123456789abcdef";
   json += '"';

@@ -48,9 +48,12 @@ void cell(std::string& html, const std::string& text) {
 void text_cell(std::string& html, std::string_view text) {
   html.append("<td class=t>").append(escaped(text));
 }
+void name_cell(std::string& html, std::string_view name) {
+  html.append("<td class=t>").append(escaped_name(name));
+}
 void named_cell(std::string& html, std::size_t colour, std::string_view name) {
   html.append("<td class=t><b class=\"dot q").append(std::to_string(colour)).append("\"></b>");
-  html.append(escaped(name));
+  html.append(escaped_name(name));
 }
 
 /// Classes of jobs by requested GPUs.
@@ -133,7 +136,7 @@ void write_matrix(std::string& html, const replay_result& r, const vector<layer>
       "lost</p>";
   open_table(html);
   heading(html, "jobs of");
-  for (const layer& l : layers) heading(html, "for " + escaped(l.name));
+  for (const layer& l : layers) heading(html, escaped_name("for " + l.name));
   if (has_nobody) heading(html, "for nobody");
   html += '\n';
   for (std::size_t row = 0; row < n; ++row) {
@@ -230,10 +233,10 @@ void write_wait_tables(std::string& html, const replay_result& r, const vector<l
     if (any[i]) heading(html, sizes[i].name);
   }
   html += '\n';
-  const auto row = [&](vector<instant>& of, by_size& by, const auto& name_cell) {
+  const auto row = [&](vector<instant>& of, by_size& by, const auto& write_name) {
     if (of.empty()) return;
     html += "<tr>";
-    name_cell();
+    write_name();
     const sample_summary s = summarize(of);
     const auto at_once = static_cast<std::size_t>(std::count(of.begin(), of.end(), instant{0}));
     cell(html, grouped(s.count));
@@ -379,7 +382,7 @@ void write_quota_table(std::string& html, const replay_result& r) {
   const vector<quota_id> listed = listed_quotas(r, most);
   for (const quota_id x : listed) {
     html += "<tr>";
-    text_cell(html, r.quotas[x.index()].name);
+    name_cell(html, r.quotas[x.index()].name);
     row(r.figures.quotas[x.index()].of);
   }
   html += "<tr><td>all";
@@ -422,8 +425,8 @@ void write_unfinished(std::string& html, const replay_result& r) {
                                j.outcome == sim::job_outcome::future;
     if (!is_unfinished || shown++ >= most) continue;
     html += "<tr>";
-    text_cell(html, r.name_of(j));
-    text_cell(html, r.quotas[j.quota.index()].name);
+    name_cell(html, r.name_of(j));
+    name_cell(html, r.quotas[j.quota.index()].name);
     cell(html, decimal(j.gpus));
     text_cell(html, human_instant(j.submit));
     text_cell(html, to_string(j.outcome));
@@ -457,8 +460,8 @@ void write_refused(std::string& html, const replay_result& r) {
   for (const replayed_job& j : r.jobs) {
     if (j.outcome != sim::job_outcome::refused || shown++ >= most) continue;
     html += "<tr>";
-    text_cell(html, r.name_of(j));
-    text_cell(html, r.quotas[j.quota.index()].name);
+    name_cell(html, r.name_of(j));
+    name_cell(html, r.quotas[j.quota.index()].name);
     cell(html, decimal(j.gpus));
     text_cell(html, j.explanation.empty() ? j.reason : std::string_view{j.explanation});
     html += '\n';
