@@ -195,7 +195,7 @@ opens long/report.html long "
 opens compared.html compared "
   // Nobody wins by less than a hundredth.
   for (const cell of document.querySelectorAll('td.win')) {
-    const row = cell.parentElement, said = /^[+-]([\\d.]+) %$/.exec(row.cells[3].textContent);
+    const row = cell.parentElement, said = /^[+-]([\\d.]+) %$/.exec(row.cells[2].querySelector('small').textContent);
     check('bold for nothing: ' + row.textContent, !said || Number(said[1]) >= 0.9);
   }
   for (const p of document.querySelectorAll('.plot')) {
@@ -204,6 +204,9 @@ opens compared.html compared "
     say(p, new PointerEvent('pointermove', {clientX: box.left + box.width / 2, clientY: box.top + 9, bubbles: true}));
     check('figures under the pointer: ' + p.dataset.kind, by('tip').style.display === 'block' &&
       by('tip').querySelectorAll('tr').length === 2 && !/NaN|undefined/.test(text('tip')));
+  }
+  for (const box of document.querySelectorAll('.scroll')) {
+    check('a run is out of sight: ' + box.scrollWidth, box.scrollWidth <= box.clientWidth);
   }
   check('both runs have a column', /fifo/.test(document.querySelector('table').rows[0].textContent) &&
     /small/.test(document.querySelector('table').rows[0].textContent));

@@ -258,9 +258,9 @@ TEST_CASE("compare_page: figures side by side, and what is wrong with a run") {
   CHECK(html.find(
             "<b>two</b> ran other jobs than &lt;b&gt;one: their differences are not those of policies.") !=
         std::string::npos);
-  CHECK(html.find("<tr><td>utilisation<td>50.00 %<td class=win>75.00 %<td><small>+25.00 pt</small>") !=
+  CHECK(html.find("<tr><td>utilisation<td>50.00 %<td class=win>75.00 %<small>+25.00 pt</small>") !=
         std::string::npos);
-  CHECK(html.find("<tr><td>wait, mean<td>100 s<td class=win>50 s<td><small>-50.0 %</small>") !=
+  CHECK(html.find("<tr><td>wait, mean<td>100 s<td class=win>50 s<small>-50.0 %</small>") !=
         std::string::npos);
   CHECK(html.find("<h2>GPUs in use</h2>") != std::string::npos);
   CHECK(html.find("<h2>How long jobs wait</h2>") != std::string::npos);

@@ -321,20 +321,15 @@ class comparison {
                           has_done_the_work(runs_[i]) && is_close(*values[i], *best, f.kind);
         html += wins ? "<td class=win>" : "<td>";
         html += values[i] ? shown(*values[i], f.kind) : "-";
-        if (i == 0) continue;
-        html += "<td><small>";
-        if (values[i] && values[0]) html += relative_difference(*values[i] - *values[0], *values[0], f.kind);
-        html += "</small>";
+        if (i == 0 || !values[i] || !values[0]) continue;
+        html += "<small>" + relative_difference(*values[i] - *values[0], *values[0], f.kind) + "</small>";
       }
       html += '\n';
     }
   }
   void open_table(std::string& html) const {
-    html += "<div class=\"scroll tall\"><table>\n<thead><tr><th>";
-    for (std::size_t i = 0; i < runs_.size(); ++i) {
-      html += "<th scope=col>" + escaped(runs_[i].label());
-      if (i != 0) html += "<th>";
-    }
+    html += "<div class=\"scroll tall\"><table class=beside>\n<thead><tr><th>";
+    for (const compared_run& r : runs_) html += "<th scope=col>" + escaped(r.label());
     html += "</thead>\n";
   }
   void write_figures(std::string& html) const {
@@ -342,10 +337,7 @@ class comparison {
     open_table(html);
     const auto fact = [&](std::string_view name, auto text_of) {
       html.append("<tr><td>").append(name);
-      for (std::size_t i = 0; i < runs_.size(); ++i) {
-        html += "<td><code>" + escaped(text_of(runs_[i].summary)) + "</code>";
-        if (i != 0) html += "<td>";
-      }
+      for (const compared_run& r : runs_) html += "<td><code>" + escaped(text_of(r.summary)) + "</code>";
       html += '\n';
     };
     fact("policy", [](const run_summary& r) { return r.policy; });
