@@ -194,7 +194,7 @@ opens long/report.html long "
 "$allot" compare fifo small --html compared.html || fail "compare --html"
 opens compared.html compared "
   // Nobody wins by less than a hundredth.
-  for (const cell of document.querySelectorAll('td.win')) {
+  for (const cell of document.querySelectorAll('.beside td.win')) {
     const row = cell.parentElement, said = /^[+-]([\\d.]+) %$/.exec(row.cells[2].querySelector('small').textContent);
     check('bold for nothing: ' + row.textContent, !said || Number(said[1]) >= 0.9);
   }
@@ -205,9 +205,9 @@ opens compared.html compared "
     check('figures under the pointer: ' + p.dataset.kind, by('tip').style.display === 'block' &&
       by('tip').querySelectorAll('tr').length === 2 && !/NaN|undefined/.test(text('tip')));
   }
-  for (const box of document.querySelectorAll('.scroll')) {
-    check('a run is out of sight: ' + box.scrollWidth, box.scrollWidth <= box.clientWidth);
-  }
+  const box = document.querySelector('.scroll');
+  check('a run is out of sight: ' + box.scrollWidth, box.scrollWidth <= box.clientWidth);
+  check('a row for each of two quotas and runs', document.querySelectorAll('.below td:first-child').length === 4);
   check('both runs have a column', /fifo/.test(document.querySelector('table').rows[0].textContent) &&
     /small/.test(document.querySelector('table').rows[0].textContent));
   check('three charts and more', document.querySelectorAll('.plot').length >= 4);

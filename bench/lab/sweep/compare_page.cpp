@@ -299,42 +299,44 @@ class comparison {
     return std::abs(a - b) <= 0.01 * (kind == figure_kind::rate ? 1 : std::max(std::abs(a), std::abs(b)));
   }
 
-  void write_table(std::string& html, const vector<shown_figure>& rows) const {
-    for (const shown_figure& f : rows) {
-      vector<std::optional<double>> values;
-      std::optional<double> best;
-      bool any = false;
-      for (const compared_run& r : runs_) {
-        const auto value = values.emplace_back(r.summary.find(f.name));
-        any = any || (value && *value != 0);
-        if (!value || !has_done_the_work(r)) continue;
-        if (!best || (f.better == preferred::less ? *value < *best : *value > *best)) best = value;
-      }
-      // A row of zeros says nothing.
-      if (!any) continue;
-      const bool differ = best && std::any_of(values.begin(), values.end(), [&](const auto& v) {
-                            return v && !is_close(*v, *best, f.kind);
-                          });
-      html += "<tr><td>" + escaped(f.label) + std::string{others_.mark_of(f.name)};
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        const bool wins = differ && f.better != preferred::neither && values[i] &&
-                          has_done_the_work(runs_[i]) && is_close(*values[i], *best, f.kind);
-        html += wins ? "<td class=win>" : "<td>";
-        html += values[i] ? shown(*values[i], f.kind) : "-";
-        if (i == 0 || !values[i] || !values[0]) continue;
-        html += "<small>" + relative_difference(*values[i] - *values[0], *values[0], f.kind) + "</small>";
-      }
-      html += '\n';
+  /// A figure in all runs.
+  struct compared_figure {
+    shown_figure figure;
+    vector<std::optional<double>> values{};
+    std::optional<double> best{};
+    /// Zeros say nothing.
+    bool any = false;
+    bool differ = false;
+  };
+  [[nodiscard]] compared_figure in_all_runs(const shown_figure& f) const {
+    compared_figure c{f};
+    for (const compared_run& r : runs_) {
+      const auto value = c.values.emplace_back(r.summary.find(f.name));
+      c.any = c.any || (value && *value != 0);
+      if (!value || !has_done_the_work(r)) continue;
+      if (!c.best || (f.better == preferred::less ? *value < *c.best : *value > *c.best)) c.best = value;
     }
+    c.differ = c.best && std::any_of(c.values.begin(), c.values.end(),
+                                     [&](const auto& v) { return v && !is_close(*v, *c.best, f.kind); });
+    return c;
   }
-  void open_table(std::string& html) const {
-    html += "<div class=\"scroll tall\"><table class=beside>\n<thead><tr><th>";
-    for (const compared_run& r : runs_) html += "<th scope=col>" + escaped(r.label());
-    html += "</thead>\n";
+  void write_value(std::string& html, const compared_figure& c, std::size_t run) const {
+    const auto first = c.values[0];
+    const auto value = c.values[run];
+    const bool wins = c.differ && c.figure.better != preferred::neither && value &&
+                      has_done_the_work(runs_[run]) && is_close(*value, *c.best, c.figure.kind);
+    html += wins ? "<td class=win>" : "<td>";
+    html += value ? shown(*value, c.figure.kind) : "-";
+    if (run == 0 || !value || !first) return;
+    html += "<small>" + relative_difference(*value - *first, *first, c.figure.kind) + "</small>";
+  }
+  [[nodiscard]] std::string label_of(const shown_figure& f) const {
+    return escaped(f.label) + std::string{others_.mark_of(f.name)};
   }
   void write_figures(std::string& html) const {
-    html += "<figure>";
-    open_table(html);
+    html += "<figure><div class=\"scroll tall\"><table class=beside>\n<thead><tr><th>";
+    for (const compared_run& r : runs_) html += "<th scope=col>" + escaped(r.label());
+    html += "</thead>\n";
     const auto fact = [&](std::string_view name, auto text_of) {
       html.append("<tr><td>").append(name);
       for (const compared_run& r : runs_) html += "<td><code>" + escaped(text_of(r.summary)) + "</code>";
@@ -346,7 +348,13 @@ class comparison {
     fact("input", [](const run_summary& r) { return r.input.hash; });
     fact("decisions", [](const run_summary& r) { return r.decision_hash; });
     fact("measured", [](const run_summary& r) { return measured_part(r.measured); });
-    write_table(html, figures_shown_first());
+    for (const shown_figure& f : figures_shown_first()) {
+      const compared_figure c = in_all_runs(f);
+      if (!c.any) continue;
+      html += "<tr><td>" + label_of(f);
+      for (std::size_t i = 0; i < runs_.size(); ++i) write_value(html, c, i);
+      html += '\n';
+    }
     html += "</table></div>";
     if (const std::string remark = remark_on_jobs(others_, sides_); !remark.empty()) {
       html += "<p class=note>" + escaped(remark) + "</p>";
@@ -440,25 +448,42 @@ class comparison {
     c.write_figure(html);
   }
   void write_tenants(std::string& html) const {
-    if (tenants_.empty()) return;
-    html += "<figure><figcaption><h2>Each quota</h2></figcaption>";
+    vector<std::size_t> with_jobs;
+    vector<vector<compared_figure>> figures;
     for (std::size_t t = 0; t < tenants_.size(); ++t) {
       const std::string jobs = figure_of_tenant(tenants_[t], "jobs/total");
       const bool has_jobs = std::any_of(runs_.begin(), runs_.end(), [&](const compared_run& r) {
         return r.summary.find(jobs).value_or(0) != 0;
       });
       if (!has_jobs) continue;
+      with_jobs.push_back(t);
+      auto& of = figures.emplace_back();
+      for (const shown_figure& f : figures_of_tenant(tenants_[t])) of.push_back(in_all_runs(f));
+    }
+    if (with_jobs.empty()) return;
+    vector<std::size_t> columns;
+    for (std::size_t c = 0; c < figures.front().size(); ++c) {
+      const auto has_any = [&](const auto& of) { return of[c].any; };
+      if (std::any_of(figures.begin(), figures.end(), has_any)) columns.push_back(c);
+    }
+    html += "<figure><figcaption><h2>Each quota</h2></figcaption>";
+    html += "<div class=\"scroll tall\"><table class=\"wide below\">\n<thead><tr><th scope=col>quota, run";
+    for (const std::size_t c : columns) html += "<th scope=col>" + label_of(figures.front()[c].figure);
+    html += "</thead>\n";
+    for (std::size_t k = 0; k < with_jobs.size(); ++k) {
+      const std::size_t t = with_jobs[k];
       const auto of = std::find_if(layers_.begin(), layers_.end(), [&](const layer& l) {
         return std::find(l.quotas.begin(), l.quotas.end(), t) != l.quotas.end();
       });
-      html += "<h3 class=gap>";
-      if (of != layers_.end()) html += "<b class=\"dot q" + std::to_string(of->colour) + "\"></b>";
-      html += escaped(tenants_[t]) + "</h3>";
-      open_table(html);
-      write_table(html, figures_of_tenant(tenants_[t]));
-      html += "</table></div>\n";
+      for (std::size_t i = 0; i < runs_.size(); ++i) {
+        html += "<tr><td>";
+        if (of != layers_.end()) html += "<b class=\"dot q" + std::to_string(of->colour) + "\"></b>";
+        html += escaped_name(tenants_[t]) + "<small>" + escaped(runs_[i].label()) + "</small>";
+        for (const std::size_t c : columns) write_value(html, figures[k][c], i);
+        html += '\n';
+      }
     }
-    html += "</figure>\n";
+    html += "</table></div></figure>\n";
   }
 
   vector<compared_run> runs_;
