@@ -33,6 +33,8 @@ JSON
 opens small/report.html small "
     const cells = () => [...document.querySelectorAll('#nodes p b')];
     const lit = () => cells().filter(b => b.style.background !== '').length;
+    const rows = [...document.querySelectorAll('table.wide td:first-child')].map(td => td.textContent);
+    check('two rows of one name: ' + rows, rows.includes('all') && new Set(rows).size === rows.length);
     check('not eight cells', cells().length === 8);
     key('Home');
     check('at the beginning: ' + text('when'), text('when') === 'day 0, 00:00:00');

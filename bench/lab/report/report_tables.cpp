@@ -385,7 +385,8 @@ void write_quota_table(std::string& html, const replay_result& r) {
     name_cell(html, r.quotas[x.index()].name);
     row(r.figures.quotas[x.index()].of);
   }
-  html += "<tr><td>all";
+  // Not "all": a quota may be called so.
+  html += "<tr><td>all jobs";
   row(r.figures.of);
   html += "</table></div>";
   if (const std::size_t all = listed_quotas(r, r.quotas.size()).size(); all > listed.size()) {
