@@ -210,6 +210,7 @@ opens compared.html compared "
   const box = document.querySelector('.scroll');
   check('a run is out of sight: ' + box.scrollWidth, box.scrollWidth <= box.clientWidth);
   check('a row for each of two quotas and runs', document.querySelectorAll('.below td:first-child').length === 4);
+  check('what the figures mean', document.querySelectorAll('.means dt').length > 10);
   check('both runs have a column', /fifo/.test(document.querySelector('table').rows[0].textContent) &&
     /small/.test(document.querySelector('table').rows[0].textContent));
   check('three charts and more', document.querySelectorAll('.plot').length >= 4);
@@ -225,7 +226,8 @@ JSON
 "$allot" sweep sweep.json --out swept >/dev/null || fail "sweep"
 "$allot" compare swept --html sides.html || fail "compare --html of a sweep"
 opens sides.html sides "
-    check('curves and two sets', document.querySelectorAll('h2').length === 3);
+    check('curves and two sets', document.querySelectorAll('h2').length === 4);
+    check('what the figures mean', document.querySelectorAll('.means dt').length > 10);
     const curves = document.querySelector('figure');
     check('curves over the load', curves.querySelectorAll('.plot').length >= 4);
     for (const plot of curves.querySelectorAll('.chart')) {

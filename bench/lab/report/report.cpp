@@ -240,7 +240,10 @@ void write_report(output_file& file, const replay_result& r) {
   write_quota_table(html, r);
   write_unfinished(html, r);
   write_refused(html, r);
-  write_definitions(html);
+  write_definitions(html,
+                    R"html(<dt>Why a job waits<dd>What its scheduler says of the first jobs in every queue,
+asked at some hundred instants evenly over the time; in between, the last answer stands.
+)html");
   html += "</main>\n";
   if (has_time) write_data(html, r, layers, distributions);
   end_page(html, has_time ? embedded::page_js : std::string_view{});

@@ -155,7 +155,8 @@ void write_preemptions(std::string& html, const replay_result& r, const vector<l
 void write_quota_table(std::string& html, const replay_result& r);
 void write_unfinished(std::string& html, const replay_result& r);
 void write_refused(std::string& html, const replay_result& r);
-void write_definitions(std::string& html);
+/// What the figures of all pages mean, and then `more`, as HTML.
+void write_definitions(std::string& html, std::string_view more);
 
 /// The quotas that tables list, in their order: at most `most`, those that were chosen and those with the
 /// most GPU time.

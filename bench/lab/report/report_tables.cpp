@@ -470,25 +470,27 @@ void write_refused(std::string& html, const replay_result& r) {
   html += "</table></div></figure>\n";
 }
 
-void write_definitions(std::string& html) {
+void write_definitions(std::string& html, std::string_view more) {
   html += R"html(<figure><figcaption><h2>What the figures mean</h2></figcaption><dl class=means>
 <dt>Utilisation<dd>GPUs that running jobs held, of those there were, over the time from the first
-submission to the last end of a run.
+submission to the last end of a run. Useful utilisation leaves out what was lost. More is better.
 <dt>Wait<dd>From the submission of a job to its first start. The longest counts jobs that never started, too.
-<dt>Completion time<dd>From the submission of a job to its end; of the jobs that completed.
+Wait in all has the time after preemptions as well, of the jobs that completed. Less is better.
+<dt>Completion time<dd>From the submission of a job to its end; of the jobs that completed. Less is better.
+<dt>p99<dd>99 % of the jobs have this value or less. The median is the value of the job in the middle.
 <dt>Fair share<dd>What each quota's jobs would have if the GPUs were divided at every moment by what the
 quotas own, then by weight, given what everybody wants. Short of it: what was due and not had, added up over
-time.
-<dt>Fairness (Jain)<dd>1 when all quotas have the same part of their fair share; the average over the time in
-which somebody wanted something.
+time. Less is better.
+<dt>Fairness (Jain)<dd>1 when all quotas have the same part of their fair share, less when some have more of
+it than others; the average over the time in which somebody wanted something. More is better.
 <dt>Borrowed, lent<dd>GPU time that a quota's own jobs had of other quotas, and others' jobs of it.
+<dt>Preemptions<dd>Runs cut short, most of them to make room for other jobs. Less is better.
 <dt>Lost<dd>GPU time that came to nothing: work since the last checkpoint of an evicted job, and its restart.
+Less is better.
 <dt>Fragmentation<dd>Of the idle GPU time, the part on nodes that were partly in use, where a pod that needs a
-whole node finds no room.
-<dt>Why a job waits<dd>What its scheduler says of the first jobs in every queue, asked at some hundred instants
-evenly over the time; in between, the last answer stands.
-</dl></figure>
+whole node finds no room. Less is better.
 )html";
+  html.append(more).append("</dl></figure>\n");
 }
 
 }  // namespace report

@@ -131,6 +131,7 @@ class comparison {
     write_waiting(html);
     write_waits(html);
     write_tenants(html);
+    write_compared_definitions(html);
     html += "</main>\n";
     end_page(html, embedded::compare_js);
     return html;

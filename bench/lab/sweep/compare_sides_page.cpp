@@ -249,6 +249,22 @@ void write_other_window(std::string& html, std::string_view run, std::string_vie
   html.append("<p><b>").append(escaped(run)).append("</b> ").append(escaped(remark)).append("</p>\n");
 }
 
+void write_compared_definitions(std::string& html) {
+  report::write_definitions(html,
+                            R"html(<dt>Worst tenant<dd>The quota for which the figure is worst, whichever
+that is on each side.
+<dt>Sharing anomaly<dd>How much longer the jobs of the worst-off quota wait than if it were alone on what it
+owns. Less is better; below zero, sharing is a gain.
+<dt>Finish-time fairness<dd>The completion time of a job over what it would have been with an equal part of the
+cluster for each job there was: 2 is twice as long. Less is better, and nobody has reason to complain up to 1;
+1.05 leaves room for chance.
+<dt>*<dd>The figure is over the jobs that each side completed (of waits: started), and those may be others on
+each side: a side that leaves out the long ones seems better than it is.
+<dt>±, ~<dd>The standard deviation over the runs of one side. A difference with ~ is no larger than its own
+deviation between runs of one seed: it may be chance.
+)html");
+}
+
 std::string page_of_sides(const vector<run_group>& groups, const vector<std::string>& curves) {
   std::string html;
   const vector<side_set> sets = sets_of(groups);
@@ -266,6 +282,7 @@ std::string page_of_sides(const vector<run_group>& groups, const vector<std::str
   html += "<main>\n";
   html += curve_figures(over_load);
   for (std::size_t i = 0; i < sets.size(); ++i) write_set(html, sets[i], i, sets.size() == 1);
+  write_compared_definitions(html);
   html += "</main>\n";
   html += curve_data(over_load);
   report::end_page(html, embedded::compare_js);

@@ -30,6 +30,9 @@ void write_other_inputs(std::string& html, std::string_view first,
 void write_other_window(std::string& html, std::string_view run, std::string_view part,
                         std::string_view first, std::string_view part_of_first);
 
+/// What the figures mean, those that only comparisons have and their marks too.
+void write_compared_definitions(std::string& html);
+
 }  // namespace lab
 }  // namespace v0
 }  // namespace allot
