@@ -4,7 +4,7 @@
 'use strict';
 const {by, make, num, span, ticks_between} = lab;
 const policies = [
-  {name: 'standard', title: 'Lends what is idle; owners get it back at once, and the surplus goes by weight.'},
+  {name: 'standard', title: 'Lends what is idle; owners get it back at once. Who borrows gets it by weight.'},
   {name: 'kueue_fair', title: 'Kueue with fair sharing.'},
   {name: 'runai', title: 'KAI Scheduler, of Run:ai.'},
   {name: 'static_quotas', title: 'Fixed parts: nobody lends, nobody borrows.'},
