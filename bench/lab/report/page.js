@@ -318,7 +318,7 @@ const rows_for = (kind, x) => {
   if (kind === 'reserved') return [at, layers(k => num(d.reserved[k][i]))];
   if (kind === 'utilisation') {
     const all = d.capacity[i] || 1, used = d.used.reduce((n, of) => n + of[i], 0);
-    return [at, [['in use', num(100 * used / all) + ' %'], ['idle beside others', num(100 * d.stranded[i] / all) + ' %'],
+    return [at, [['in use', num(100 * used / all) + ' %'], ['idle on nodes partly in use', num(100 * d.stranded[i] / all) + ' %'],
       ['idle', num(Math.max(0, 100 * (all - used) / all)) + ' %']]];
   }
   if (kind === 'preemptions') {

@@ -267,7 +267,7 @@ class maker {
     c.set_values({100'000, 25'000}, "%");
     stack(c, {curve_of(t_, used), curve_of(t_, stranded)}, {"area busy", "area stranded"});
     c.explain("busy", "in use");
-    if (has_nodes) c.explain("stranded", "idle beside others");
+    if (has_nodes) c.explain("stranded", "idle on nodes partly in use");
     return c;
   }
 
