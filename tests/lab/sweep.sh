@@ -290,7 +290,7 @@ says "$(<out)" '*  jobs completed on all sides *1 *1 *=*  their completion, mean
 exits 0 "$allot" compare until_fifo until_standard --common --format csv
 says "$(grep ^common/jct_s/mean out)" 'common/jct_s/mean,1,43,,1,10,*'
 exits 0 "$allot" compare until_fifo until_standard --common --html common.html
-says "$(<common.html)" '*completion, mean [*]<td>*jobs completed on all sides<td>1<td>1*<p class=note>[*]: over the jobs*'
+says "$(<common.html)" '*completion, mean&nbsp;<abbr *>[*]</abbr><td>*jobs completed on all sides<td>1<td>1*<p class=note>[*]: over the jobs*'
 exits 0 "$allot" replay teams.json --policy fifo --out until_end
 exits 0 "$allot" compare until_fifo until_end
 says "$(<out)" '*completion, mean [*] *which are not the same.

@@ -106,6 +106,20 @@ std::string escaped_name(std::string_view name) {
   return "<span class=name>" + escaped(name) + "</span>";
 }
 
+std::string unbroken(std::string_view text) {
+  std::string html;
+  for (const char c : text) {
+    if (c == ' ') {
+      html += "&nbsp;";
+    } else if (c == '-') {
+      html += "&#8209;";
+    } else {
+      html += c;
+    }
+  }
+  return html;
+}
+
 void append_json_string(std::string& json, std::string_view text) {
   constexpr std::string_view digits = "0123456789abcdef";
   json += '"';

@@ -186,20 +186,21 @@ void write_head(std::string& html, const replay_result& r) {
 void write_tiles(std::string& html, const replay_result& r) {
   const run_figures& f = r.figures;
   const auto spread = [](const sample_summary& s) {
-    return "median " + human_time(s, s.p50) + ", p99 " + human_time(s, s.p99);
+    return unbroken("median " + human_time(s, s.p50)) + ", " + unbroken("p99 " + human_time(s, s.p99));
   };
   html += "<dl class=tiles>\n";
   if (f.capacity_is_bounded) {
     tile(html, "Utilisation", percent(rate_in_millionths(f.of.allocated, f.capacity)),
-         human_hours(f.of.allocated) + " allocated");
+         unbroken(human_hours(f.of.allocated)) + " allocated");
   }
   tile(html, "Mean wait", human_time(f.of.queue, f.of.queue.mean()), spread(f.of.queue));
   tile(html, "Mean completion time", human_time(f.of.jct, f.of.jct.mean()), spread(f.of.jct));
   tile(html, "Completed jobs", grouped(f.of.jobs.completed),
        unfinished_jobs(f.of.jobs) + ", " + grouped(f.of.jobs.refused) + " refused");
-  tile(html, "Preemptions", grouped(f.of.preemptions), human_hours(f.of.lost) + " lost");
-  tile(html, "Borrowed", human_hours(f.of.borrowed), "of other quotas");
-  tile(html, "Fairness (Jain)", jain_text(f), human_hours(f.of.fair_share_error) + " short of fair shares");
+  tile(html, "Preemptions", grouped(f.of.preemptions), unbroken(human_hours(f.of.lost)) + " lost");
+  tile(html, "Borrowed", unbroken(human_hours(f.of.borrowed)), "of other quotas");
+  tile(html, "Fairness (Jain)", jain_text(f),
+       unbroken(human_hours(f.of.fair_share_error)) + " short of fair shares");
   if (f.capacity_is_bounded && r.cluster != nullptr) {
     tile(html, "Fragmentation", percent(rate_in_millionths(f.stranded, f.idle)), "of the idle GPU time");
   }
@@ -356,7 +357,7 @@ void write_quota_table(std::string& html, const replay_result& r) {
   open_table(html, "wide");
   for (const std::string_view name :
        {"quota", "jobs", "wait mean", "wait p99", "wait longest", "completion mean", "completion p99",
-        "GPU-h", "borrowed", "lent", "short of fair share", "preemp&shy;tions", "GPU-h lost",
+        "GPU-h", "borrowed", "lent", "short of fair share", "preemp&shy;tions", "GPU&#8209;h lost",
         "unfin&shy;ished", "refused"}) {
     heading(html, name);
   }

@@ -331,9 +331,6 @@ class comparison {
     if (run == 0 || !value || !first) return;
     html += "<small>" + relative_difference(*value - *first, *first, c.figure.kind) + "</small>";
   }
-  [[nodiscard]] std::string label_of(const shown_figure& f) const {
-    return escaped(f.label) + std::string{others_.mark_of(f.name)};
-  }
   void write_figures(std::string& html) const {
     html += "<figure><div class=\"scroll tall\"><table class=beside>\n<thead><tr><th>";
     for (const compared_run& r : runs_) html += "<th scope=col>" + escaped(r.label());
@@ -352,7 +349,7 @@ class comparison {
     for (const shown_figure& f : figures_shown_first()) {
       const compared_figure c = in_all_runs(f);
       if (!c.any) continue;
-      html += "<tr><td>" + label_of(f);
+      html += "<tr><td>" + label_of(f, others_);
       for (std::size_t i = 0; i < runs_.size(); ++i) write_value(html, c, i);
       html += '\n';
     }
@@ -469,7 +466,8 @@ class comparison {
     }
     html += "<figure><figcaption><h2>Each quota</h2></figcaption>";
     html += "<div class=\"scroll tall\"><table class=\"wide below\">\n<thead><tr><th scope=col>quota, run";
-    for (const std::size_t c : columns) html += "<th scope=col>" + label_of(figures.front()[c].figure);
+    for (const std::size_t c : columns)
+      html += "<th scope=col>" + label_of(figures.front()[c].figure, others_);
     html += "</thead>\n";
     for (std::size_t k = 0; k < with_jobs.size(); ++k) {
       const std::size_t t = with_jobs[k];

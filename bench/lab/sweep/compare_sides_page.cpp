@@ -87,6 +87,9 @@ void write_bars(std::string& html, const side_set& set, std::string_view name, s
   html += "</div>\n";
 }
 
+constexpr std::string_view within_deviation =
+    "<abbr title=\"no larger than its deviation between runs of one seed: it may be chance\">~</abbr>&nbsp;";
+
 void write_row(std::string& html, const side_set& set, const other_jobs& others, const shown_figure& f) {
   vector<vector<seeded_value>> values;
   bool any = false;
@@ -95,7 +98,7 @@ void write_row(std::string& html, const side_set& set, const other_jobs& others,
   }
   // A row of zeros says nothing.
   if (!any) return;
-  html += "<tr><td>" + escaped(f.label) + std::string{others.mark_of(f.name)};
+  html += "<tr><td>" + label_of(f, others);
   const mean_and_deviation first = summary_of(values.front());
   for (std::size_t i = 0; i < values.size(); ++i) {
     const mean_and_deviation s = summary_of(values[i]);
@@ -106,7 +109,9 @@ void write_row(std::string& html, const side_set& set, const other_jobs& others,
     const auto d = difference_of(base, values[i]);
     const std::string difference = d ? relative_difference(d->mean, first.mean, f.kind) : "";
     if (!difference.empty()) {
-      below.append(below.empty() ? "" : ", ").append(d->is_within_deviation() ? "~ " : "").append(difference);
+      below.append(below.empty() ? "" : ", ")
+          .append(d->is_within_deviation() ? within_deviation : "")
+          .append(difference);
     }
     if (!below.empty()) html += "<small>" + below + "</small>";
   }
@@ -247,6 +252,16 @@ void write_other_window(std::string& html, std::string_view run, std::string_vie
   const std::string remark = remark_on_window(part, part_of_first, first);
   if (remark.empty()) return;
   html.append("<p><b>").append(escaped(run)).append("</b> ").append(escaped(remark)).append("</p>\n");
+}
+
+std::string label_of(const shown_figure& f, const other_jobs& others) {
+  constexpr std::string_view unit = "GPU-h";
+  std::string label = escaped(f.label);
+  if (const std::size_t at = label.find(unit); at != std::string::npos) {
+    label.replace(at, unit.size(), report::unbroken(unit));
+  }
+  if (others.mark_of(f.name).empty()) return label;
+  return label + "&nbsp;<abbr title=\"over other jobs on each side: see below\">*</abbr>";
 }
 
 void write_compared_definitions(std::string& html) {

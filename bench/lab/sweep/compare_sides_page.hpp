@@ -5,6 +5,7 @@
 
 #include "lab/report/run_summary.hpp"
 #include "lab/sweep/compare.hpp"
+#include "lab/sweep/compare_common.hpp"
 
 #include <string>
 #include <string_view>
@@ -29,6 +30,9 @@ void write_other_inputs(std::string& html, std::string_view first,
 /// The same on a run that measures another part of itself: the remark of `remark_on_window`.
 void write_other_window(std::string& html, std::string_view run, std::string_view part,
                         std::string_view first, std::string_view part_of_first);
+
+/// What a figure is called in a table, with its mark.
+[[nodiscard]] std::string label_of(const shown_figure& f, const other_jobs& others);
 
 /// What the figures mean, those that only comparisons have and their marks too.
 void write_compared_definitions(std::string& html);
