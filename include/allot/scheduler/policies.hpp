@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/pod_counts.hpp>
+#include <allot/core/time.hpp>
 #include <allot/core/vector.hpp>
 #include <allot/fairshare/order.hpp>
 #include <allot/preemption/guard.hpp>
@@ -238,8 +239,9 @@ concept resumable_cycle = requires(Cycle cycle, const Cycle& seen, Session& sess
   { cycle.resume(session, m, ids) } -> std::same_as<bool>;
 };
 /// A cycle that decides by the passing of time alone: `wakes_at` says when the next step may decide something
-/// although nothing has happened since the last one; none: only after an event. It is part of
-/// `scheduler::wakes_at`, which hosts ask after each step. Default: none.
+/// although nothing has happened since the last one; none: only after an event. A time that is not later than
+/// that of the step stands for the next instant. It is part of `scheduler::wakes_at`, which hosts ask after
+/// each step. Default: none.
 template <class Cycle, class Session>
 concept waking_cycle = requires(const Cycle& seen, const Session& session) {
   { seen.wakes_at(session) } -> std::same_as<std::optional<instant>>;
@@ -354,7 +356,9 @@ struct cycle_or_default {
   [[nodiscard]] static std::optional<instant> wakes_at(const auto&, const Session&) { return std::nullopt; }
   [[nodiscard]] static std::optional<instant> wakes_at(const waking_cycle<Session> auto& cycle,
                                                        const Session& session) {
-    return cycle.wakes_at(session);
+    std::optional<instant> at = cycle.wakes_at(session);
+    if (at && *at <= session.now()) at = later(session.now(), 1);
+    return at;
   }
   static void rebase(auto&, instant) {}
   static void rebase(timekeeping_cycle auto& cycle, instant by) { cycle.rebase(by); }

@@ -398,3 +398,21 @@ def test_an_environment(trace):
     assert run.summary["jobs"]["completed"] == run.summary["jobs"]["total"]
     assert -3600 * total == pytest.approx(run.jobs().wait_s.sum(), rel=1e-6)
     assert run.decision_hash == allot.replay(trace=trace, nodes="4x8", policy="fifo", report=False).decision_hash
+    # Who never starts anything pays for it.
+    env.reset()
+    total = 0.0
+    done = False
+    while not done:
+        _, reward, done, _, _ = env.step(8)
+        total += reward
+    left = env.simulator.result().summary["jobs"]["waiting"]
+    assert left > 0 and total <= -1000 * left
+
+
+def test_rounds_in_which_nothing_starts_end(teams):
+    sim = allot.Simulator(teams, report=False)
+    rounds = 0
+    while sim.advance(sim.time + 360):
+        rounds += 1
+    assert 1000 <= rounds <= 1010
+    assert sim.observe()["pending"]

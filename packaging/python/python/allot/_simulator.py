@@ -195,8 +195,9 @@ class Simulator:
         """Lets time pass until something happens; if `until` is given, to that time (in seconds), whether or not
         something happens then, without asking for decisions before.
 
-        Returns whether it goes on: False if the simulation is done, because nothing is left that could happen,
-        whatever is decided: no job runs, none is to come, and none that is pending could start.
+        Returns whether it goes on: False if the simulation is done, because no job runs and none is to come. Jobs that
+        could start then are to be started before: those that still wait never run. With `until` it goes on while one
+        could start, until 1,000 such times in a row have changed nothing.
         """
         self._stepper.advance(float("-inf") if until is None else until)
         return not self.done

@@ -20,7 +20,8 @@ from ._simulator import Simulator
 class Scheduling(gymnasium.Env):  # type: ignore[type-arg]
     """Action i starts the i-th of the jobs that wait, by submission; the last action lets time pass until something happens.
     So does an action that is refused: `info["refused"]`. The reward is minus the time that jobs have waited meanwhile, in
-    hours: the sum over an episode is the total wait.
+    hours: the sum over an episode is the total wait. An episode ends when no job runs and none is to come; each that still
+    waits then never runs, and counts as `unstarted_h` hours of waiting.
 
     An observation has `pending` (a row for each of the first `most_pending` jobs: GPUs or other resources, pods, priority,
     age and estimate in hours (-1 if there is none), hours served, whether it fits), `quotas` (nominal, used, headroom of
@@ -32,10 +33,11 @@ class Scheduling(gymnasium.Env):  # type: ignore[type-arg]
 
     metadata: Dict[str, Any] = {"render_modes": []}
 
-    def __init__(self, scenario: Any = None, *, most_pending: int = 64, **options: Any):
+    def __init__(self, scenario: Any = None, *, most_pending: int = 64, unstarted_h: float = 1000.0, **options: Any):
         options.setdefault("report", False)
         self.simulator = Simulator(scenario, **options)
         self.most_pending = most_pending
+        self.unstarted_h = unstarted_h
         self._begin()
         resources = len(self.arrays.resources)
 
@@ -65,6 +67,8 @@ class Scheduling(gymnasium.Env):  # type: ignore[type-arg]
             self.simulator.advance()
         now.update()
         waited = waiting * (now.time_s - before) / 3600
+        if self.simulator.done:
+            waited += now.waiting * self.unstarted_h
         refused = started == 0 and action < self.most_pending
         return self._observation(), -waited, self.simulator.done, False, {"refused": refused}
 
