@@ -68,8 +68,8 @@ class simulator {
 
   /// Runs until no more events are due, though jobs may still be pending. A policy that wakes by time alone
   /// (`waking_cycle`) ends with the last job; if jobs wait while none runs or is to come, after it was woken
-  /// 1,000 times in a row in vain. Returns the problems of a change of the quotas, at `now()`, if that
-  /// stopped it.
+  /// in vain 1,000 times in a row and for a day. Returns the problems of a change of the quotas, at `now()`,
+  /// if that stopped it.
   vector<problem> run(observer<N, Places>& watch) {
     return run(watch, [](instant) { return true; });
   }
@@ -207,7 +207,7 @@ class simulator {
   [[nodiscard]] bool is_over() {
     constexpr std::uint32_t most_in_vain = 1000;
     if (!runs_.events().empty()) return false;
-    return wakes_in_vain_ > most_in_vain ||
+    return (wakes_in_vain_ > most_in_vain && now_ - last_change_ >= day) ||
            !allot::detail::any_of(runs_.accounts().waiting().begin(), runs_.accounts().waiting().end(),
                                   [](std::uint32_t jobs) { return jobs > 0; });
   }
@@ -517,8 +517,9 @@ class simulator {
   std::uint64_t happened_ = 0;
   std::uint64_t tree_changes_ = 0;
   bool ignores_quotas_ = false;
-  /// Events and decisions up to the last step, and the steps since with none of either.
+  /// Events and decisions up to the last step, when there was one, and the steps since.
   std::uint64_t so_far_ = 0;
+  instant last_change_ = 0;
   std::uint32_t wakes_in_vain_ = 0;
   bool has_begun_ = false;
 };
@@ -654,7 +655,12 @@ void simulator<N, Places>::decide(observer<N, Places>& watch) {
       watch_);
   forget_those_in_turn();
   const std::uint64_t so_far = happened_ + log_.count();
-  wakes_in_vain_ = so_far == std::exchange(so_far_, so_far) ? wakes_in_vain_ + 1 : 0;
+  if (so_far == std::exchange(so_far_, so_far)) {
+    ++wakes_in_vain_;
+  } else {
+    wakes_in_vain_ = 0;
+    last_change_ = now_;
+  }
   if (end) return runs_.wake(is_over() ? std::nullopt : scheduler_.wakes_at());
   if (livelocks_.instants++ != 0) return;
   livelocks_.first = now_;
