@@ -68,7 +68,7 @@ class Scheduling(gymnasium.Env):  # type: ignore[type-arg]
         now.update()
         waited = waiting * (now.time_s - before) / 3600
         if self.simulator.done:
-            waited += now.waiting * self.unstarted_h
+            waited += waiting * self.unstarted_h
         refused = started == 0 and action < self.most_pending
         return self._observation(), -waited, self.simulator.done, False, {"refused": refused}
 
