@@ -10,14 +10,22 @@ configure_strictly() { # PRESET [OPTION...]
   [ $status -eq 0 ] && [[ $output != *"not used by the project"* ]]
 }
 
+# Commands that run at the same time, as in .ci/run, take turns in a build directory.
+in_turn() { # PRESET COMMAND...
+  (
+    ! command -v flock >/dev/null || flock 9
+    "${@:2}"
+  ) 9>"$logs/$1.lock"
+}
+
 configure() { # PRESET [OPTION...]
-  step "configure ($1)" "$1-configure" configure_strictly "$@"
+  step "configure ($1)" "$1-configure" in_turn "$1" configure_strictly "$@"
 }
 
 build() { # PRESET [TARGET...]
   local preset=$1
   shift
-  step "build ($preset)" "$preset-build" \
+  step "build ($preset)" "$preset-build" in_turn "$preset" \
     cmake --build --preset "$preset" --parallel "$jobs" ${@:+--target "$@"}
 }
 
