@@ -134,6 +134,11 @@ struct job {
   std::vector<node_share> nodes{};
   /// Of a component of a heterogeneous job: its number.
   std::optional<std::uint32_t> component{};
+  /// How many there are of it; 0: it is not known.
+  std::uint32_t of_components = 0;
+  /// Of a heterogeneous job that waits: one is over, as Slurm has requeued the others alone when a node
+  /// failed. Slurm never starts it then.
+  bool lacks_component = false;
   /// Of a heterogeneous job: its components, as Slurm shows them: those that are not over, or all of them.
   /// See `whole_of`.
   std::vector<job> components{};

@@ -182,6 +182,12 @@ std::optional<facts> job_facts::of(const job& j, milliseconds now, std::string& 
 /// A heterogeneous job is one gang, with a set of pods for each component.
 bool job_facts::take_components(const job& j, milliseconds now, bool ever, facts& f,
                                 std::string& problem) const {
+  if (j.lacks_component) {
+    problem =
+        "Slurm never starts it: it was requeued without a component that is over; cancel it, and submit it "
+        "again";
+    return false;
+  }
   f.pods.pods = 0;
   for (const job& part : j.components) {
     const std::string whose = component_text(*part.component);

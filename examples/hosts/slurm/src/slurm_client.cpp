@@ -175,7 +175,11 @@ void read_places(const slurm_job_info_t& from, job& to) {
 [[nodiscard]] job job_of(const slurm_job_info_t& from, const std::string& user) {
   job j;
   j.key = key_of(from);
-  if (from.het_job_id != 0) j.component = from.het_job_offset;
+  if (from.het_job_id != 0) {
+    j.component = from.het_job_offset;
+    const auto all = parse_tasks(view(from.het_job_id_set));
+    j.of_components = all ? static_cast<std::uint32_t>(all->size()) : 0;
+  }
   j.record = from.job_id;
   j.state = state_of(from.job_state);
   const bool is_pending = (from.job_state & JOB_STATE_BASE) == JOB_PENDING;

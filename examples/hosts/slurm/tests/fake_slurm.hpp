@@ -126,6 +126,7 @@ class fake_slurm final : public cluster {
       const auto number = static_cast<std::uint32_t>(all.size());
       one.mapped().is.key = {leader};
       one.mapped().is.component = number;
+      one.mapped().is.of_components = static_cast<std::uint32_t>(of.size());
       all.push_back(one.key() = {leader, number});
       jobs.insert(std::move(one));
     }

@@ -1456,6 +1456,22 @@ TEST_CASE("governor: a component that is cancelled while it runs is no longer co
   CHECK(w.state(next) == run_state::running);
 }
 
+TEST_CASE(
+    "governor: a heterogeneous job that was requeued without one of its components is in nobody's way") {
+  world w{config_of(three_teams)};
+  const auto k = w.slurm.submit_components("a", {{1, 0}, {1, 8}}, 200);
+  // Slurm has forgotten the one that is over.
+  w.slurm.jobs.erase(k[1]);
+  w.ticks(3);
+  CHECK(w.state(k[0]) == run_state::pending);
+  CHECK(w.at(k[0]).is_held);
+  CHECK(w.at(k[0]).comment.find("Slurm never starts it") != std::string::npos);
+  CHECK(w.it->snapshot_view().quotas[1].used[0] == allot::gpus(0));
+  const job_key next = w.slurm.submit("a", 4, 8, 30);
+  w.ticks(3);
+  CHECK(w.state(next) == run_state::running);
+}
+
 TEST_CASE("governor: a heterogeneous job that is cancelled while it waits is gone") {
   world w{config_of(three_teams)};
   const job_key runs = w.slurm.submit("a", 4, 8, 50);

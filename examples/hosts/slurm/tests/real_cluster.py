@@ -70,9 +70,14 @@ class Part(Checks):
     def state(self, job):
         return self.watch.jobs[job].state if job in self.watch.jobs else "unknown"
 
+    def is_stranded(self, job):
+        """A heterogeneous job of which Slurm has requeued one component, whose node failed, while another came to its end:
+        Slurm never starts it again, and the governor says so."""
+        return job in self.watch.jobs and "Slurm never starts it" in self.watch.jobs[job].comment
+
     def drain(self, jobs, seconds):
-        """Waits until none of the jobs is pending or has nodes."""
-        over = lambda now: all(job in now and now[job].state not in ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING")
+        """Waits until none of the jobs is pending or has nodes, but those that are stranded."""
+        over = lambda now: all(self.is_stranded(job) or job in now and now[job].state not in ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING")
                                for job in jobs)
         return self.watch.until(over, seconds, 0.3)
 
@@ -283,7 +288,7 @@ def part_storm(part):
     part.say(f"{len(jobs)} jobs, {len(kills)} kills, {nodes} failed, at most {watch.most} GPUs, {watch.polls} polls, "
              f"{watch.unread} without an answer, {sum(job.restarts for job in watch.jobs.values())} requeues")
     # A node that fails takes with it what can't be requeued.
-    lost = {job for job in fixed if part.state(job) == "NODE_FAIL"}
+    lost = {job for job in fixed if part.state(job) == "NODE_FAIL"} | {job for job in jobs if part.is_stranded(job)}
     part.check(len(lost) < len(jobs) / 4, f"few jobs were lost with a node: {lost}")
     part.ended_once([job for job in jobs if job not in cancelled | lost], upset)
     part.law_held()

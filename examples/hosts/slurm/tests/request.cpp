@@ -105,6 +105,16 @@ TEST_CASE("request: a heterogeneous job can do what all of its components can") 
     parts[1].comment = "allot: held by its user";
     CHECK(held_by(whole_of(parts)) == "held by its user");
   }
+  SUBCASE("it lacks one that is over while the others wait") {
+    parts[0].of_components = parts[1].of_components = 2;
+    CHECK_FALSE(whole_of(parts).lacks_component);
+    parts[1].state = run_state::ended;
+    CHECK(whole_of(parts).lacks_component);
+    parts.pop_back();
+    CHECK(whole_of(parts).lacks_component);
+    parts[0].state = run_state::running;
+    CHECK_FALSE(whole_of(parts).lacks_component);
+  }
   SUBCASE("what blocks one component blocks the job") {
     parts[1].dependency = "afterok:3";
     parts[1].why_pending = bad_constraints;
