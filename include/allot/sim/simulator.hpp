@@ -66,10 +66,10 @@ class simulator {
   simulator(simulator&&) noexcept = default;
   simulator& operator=(simulator&&) noexcept = default;
 
-  /// Runs until no more events are due, though jobs may still be pending. A policy that wakes by time alone
-  /// (`waking_cycle`) ends with the last job; if jobs wait while none runs or is to come, after it was woken
-  /// in vain 1,000 times in a row and for a day. Returns the problems of a change of the quotas, at `now()`,
-  /// if that stopped it.
+  /// Runs until no more events are due, though jobs may still be pending. Wakes of the policy alone
+  /// (`waking_cycle`) do not keep it going: without pending jobs it ends at once, else after 1,000 of them
+  /// and a day without an event or a decision. Returns the problems of a change of the quotas, at `now()`, if
+  /// that stopped it.
   vector<problem> run(observer<N, Places>& watch) {
     return run(watch, [](instant) { return true; });
   }
@@ -145,6 +145,26 @@ class simulator {
  private:
   using plan_type = typename scheduler_type::plan_type;
 
+  /// The steps since the last event or decision.
+  class idle_steps {
+   public:
+    /// After a step: so many events and decisions there have been in all.
+    void note(instant now, std::uint64_t so_far) noexcept {
+      ++steps_;
+      if (so_far == std::exchange(so_far_, so_far)) return;
+      steps_ = 0;
+      since_ = now;
+    }
+    [[nodiscard]] bool is_long(instant now) const noexcept {
+      constexpr std::uint32_t many = 1000;
+      return steps_ > many && now - since_ >= day;
+    }
+
+   private:
+    std::uint64_t so_far_ = 0;
+    instant since_ = 0;
+    std::uint32_t steps_ = 0;
+  };
   struct departure {
     job_id unit{};
     job_index job = 0;
@@ -203,13 +223,12 @@ class simulator {
   }
 
   vector<problem> happen(observer<N, Places>& watch);
-  /// Whether only the policy could go on, and nothing would come of it.
+  /// Whether nothing but wakes of the policy is to come, and those are not worth waiting for.
   [[nodiscard]] bool is_over() {
-    constexpr std::uint32_t most_in_vain = 1000;
     if (!runs_.events().empty()) return false;
-    return (wakes_in_vain_ > most_in_vain && now_ - last_change_ >= day) ||
-           !allot::detail::any_of(runs_.accounts().waiting().begin(), runs_.accounts().waiting().end(),
-                                  [](std::uint32_t jobs) { return jobs > 0; });
+    const auto waiting = runs_.accounts().waiting();
+    return idle_.is_long(now_) || !allot::detail::any_of(waiting.begin(), waiting.end(),
+                                                         [](std::uint32_t jobs) { return jobs > 0; });
   }
 
   // Jobs come and go.
@@ -517,10 +536,7 @@ class simulator {
   std::uint64_t happened_ = 0;
   std::uint64_t tree_changes_ = 0;
   bool ignores_quotas_ = false;
-  /// Events and decisions up to the last step, when there was one, and the steps since.
-  std::uint64_t so_far_ = 0;
-  instant last_change_ = 0;
-  std::uint32_t wakes_in_vain_ = 0;
+  idle_steps idle_;
   bool has_begun_ = false;
 };
 
@@ -654,13 +670,7 @@ void simulator<N, Places>::decide(observer<N, Places>& watch) {
       },
       watch_);
   forget_those_in_turn();
-  const std::uint64_t so_far = happened_ + log_.count();
-  if (so_far == std::exchange(so_far_, so_far)) {
-    ++wakes_in_vain_;
-  } else {
-    wakes_in_vain_ = 0;
-    last_change_ = now_;
-  }
+  idle_.note(now_, happened_ + log_.count());
   if (end) return runs_.wake(is_over() ? std::nullopt : scheduler_.wakes_at());
   if (livelocks_.instants++ != 0) return;
   livelocks_.first = now_;

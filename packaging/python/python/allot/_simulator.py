@@ -197,7 +197,7 @@ class Simulator:
 
         Returns whether it goes on: False if the simulation is done, because no job runs and none is to come. Jobs that
         could start then are to be started before: those that still wait never run. With `until` it goes on while one
-        could start, until 1,000 such times in a row, and those of a day, have changed nothing.
+        could start, until 1,000 such rounds and a day have passed without effect.
         """
         self._stepper.advance(float("-inf") if until is None else until)
         return not self.done
