@@ -477,7 +477,12 @@ TEST_CASE("invalid nodes") {
   CHECK(problems_of(nodes + R"(, "quotas": [{"name": "r", "node_pools": ["trian"]}])") ==
         lines{"/quotas/0/node_pools/0: no node is in a pool \"trian\""});
   CHECK(problems_of(nodes + R"(, "quotas": [{"name": "r", "preferred_node_pools": []}])") ==
-        lines{"/quotas/0/preferred_node_pools: expected at least one pool that its jobs may use"});
+        lines{"/quotas/0/preferred_node_pools: expected at least one pool"});
+  CHECK(
+      problems_of(
+          R"("cluster": {"nodes": [{"name": "a", "gpus": 8, "pool": "x"}, {"name": "b", "gpus": 8, "pool": "y"}]},
+                       "quotas": [{"name": "r", "node_pools": ["x"], "preferred_node_pools": ["x", "y"]}])") ==
+      lines{"/quotas/0/preferred_node_pools: its jobs may not run in all of these: see its \"node_pools\""});
 }
 
 TEST_CASE("invalid jobs") {

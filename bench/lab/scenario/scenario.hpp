@@ -95,7 +95,7 @@ struct quota_entry {
   std::map<std::string, instant, std::less<>> time_limits{};
   /// Where its jobs may run, as a set of the cluster's pools.
   std::uint64_t pools = gpu::all_pools;
-  /// Those of them where its jobs are placed first; 0: no preference.
+  /// Those of them where its jobs are placed first, as a set; 0: no preference.
   std::uint64_t preferred_pools = 0;
   /// Which users may submit to it; if absent, any.
   std::optional<access_rule> access{};

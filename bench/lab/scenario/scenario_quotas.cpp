@@ -222,8 +222,12 @@ quota_entry scenario_reader::read_quota(json_value value) {
     if (q.pools == 0) pools->report(found_, "expected at least one pool (all: without \"node_pools\")");
   }
   if (const auto pools = quota.find("preferred_node_pools")) {
-    q.preferred_pools = read_node_pools(*pools) & q.pools;
-    if (q.preferred_pools == 0) pools->report(found_, "expected at least one pool that its jobs may use");
+    q.preferred_pools = read_node_pools(*pools);
+    if (q.preferred_pools == 0) {
+      pools->report(found_, "expected at least one pool");
+    } else if (q.preferred_pools != gpu::all_pools && (q.preferred_pools & ~q.pools) != 0) {
+      pools->report(found_, "its jobs may not run in all of these: see its \"node_pools\"");
+    }
   }
   if (const auto times = quota.find("time_limit_s")) read_time_limits(*times, q);
   if (const auto access = quota.find("access")) read_access(*access, q);

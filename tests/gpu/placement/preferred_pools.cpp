@@ -5,7 +5,6 @@
 #include <allot/gpu/inventory.hpp>
 #include <allot/gpu/placement/any_placement.hpp>
 #include <allot/gpu/placement/lifetime_alignment.hpp>
-#include <allot/gpu/placement/worst_fit.hpp>
 #include <tests/gpu/random_hosts.hpp>
 #include <tests/support/seeds.hpp>
 

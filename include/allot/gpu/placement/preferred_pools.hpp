@@ -7,8 +7,6 @@
 #include <allot/gpu/placement/indexed_best_fit.hpp>
 #include <allot/gpu/pod_request.hpp>
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <utility>
