@@ -136,9 +136,6 @@ struct job {
   std::optional<std::uint32_t> component{};
   /// How many there are of it; 0: it is not known.
   std::uint32_t of_components = 0;
-  /// Of a heterogeneous job that waits: one is over, as Slurm has requeued the others alone when a node
-  /// failed. Slurm never starts it then.
-  bool lacks_component = false;
   /// Of a heterogeneous job: its components, as Slurm shows them: those that are not over, or all of them.
   /// See `whole_of`.
   std::vector<job> components{};
@@ -148,6 +145,11 @@ struct job {
 /// A heterogeneous job, whose components these are, the leader first: it has the nodes of all, and can do
 /// what all of them can. What only one can have is the leader's.
 [[nodiscard]] job whole_of(std::vector<job> components);
+/// Whether it waits without one of its components, which is over: Slurm has requeued the others alone when a
+/// node failed, and never starts it.
+[[nodiscard]] inline bool lacks_component(const job& whole) {
+  return whole.state == run_state::pending && whole.of_components > whole.components.size();
+}
 /// @{
 /// The components of a job; another job is its only one.
 [[nodiscard]] inline std::span<const job> parts_of(const job& j) {

@@ -182,7 +182,7 @@ std::optional<facts> job_facts::of(const job& j, milliseconds now, std::string& 
 /// A heterogeneous job is one gang, with a set of pods for each component.
 bool job_facts::take_components(const job& j, milliseconds now, bool ever, facts& f,
                                 std::string& problem) const {
-  if (j.lacks_component) {
+  if (lacks_component(j)) {
     problem =
         "Slurm never starts it: it was requeued without a component that is over; cancel it, and submit it "
         "again";

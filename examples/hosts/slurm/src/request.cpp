@@ -83,7 +83,6 @@ job whole_of(std::vector<job> components) {
               : has(run_state::completing) ? run_state::completing
               : has(run_state::pending)    ? run_state::pending
                                            : run_state::ended;
-  all.lacks_component = all.state == run_state::pending && all.of_components > components.size();
   // Slurm starts all of them, or none.
   all.is_held = any([](const job& c) { return c.is_held; });
   all.is_requeued = any([](const job& c) { return c.is_requeued; });

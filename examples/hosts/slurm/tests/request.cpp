@@ -107,13 +107,13 @@ TEST_CASE("request: a heterogeneous job can do what all of its components can") 
   }
   SUBCASE("it lacks one that is over while the others wait") {
     parts[0].of_components = parts[1].of_components = 2;
-    CHECK_FALSE(whole_of(parts).lacks_component);
+    CHECK_FALSE(lacks_component(whole_of(parts)));
     parts[1].state = run_state::ended;
-    CHECK(whole_of(parts).lacks_component);
+    CHECK(lacks_component(whole_of(parts)));
     parts.pop_back();
-    CHECK(whole_of(parts).lacks_component);
+    CHECK(lacks_component(whole_of(parts)));
     parts[0].state = run_state::running;
-    CHECK_FALSE(whole_of(parts).lacks_component);
+    CHECK_FALSE(lacks_component(whole_of(parts)));
   }
   SUBCASE("what blocks one component blocks the job") {
     parts[1].dependency = "afterok:3";
