@@ -65,7 +65,7 @@ struct layer {
 [[nodiscard]] std::string escaped(std::string_view text);
 /// The same for a name in a table, which page.css breaks if it is long.
 [[nodiscard]] std::string escaped_name(std::string_view name);
-/// The text without a place to break a line: for a value with its unit.
+/// The text, of a value with its unit, as HTML that does not break between lines.
 [[nodiscard]] std::string unbroken(std::string_view text);
 /// Appends a JSON string that is safe in a script element, whatever the text.
 void append_json_string(std::string& json, std::string_view text);

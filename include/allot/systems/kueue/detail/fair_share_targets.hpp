@@ -189,7 +189,7 @@ class fair_share_targets {
   template <class Jobs, class World>
   [[nodiscard]] bool ask(ledger<N>& l, const Jobs& jobs, const beneficiary<N>& b, World& world) {
     const bool within_own = detail::is_within_supply(l, b.quota, contested_);
-    // Most searches are in vain, and end here: no share is as high, and shares only fall when a job goes.
+    // Most searches end here: no other share is as high, and an eviction only lowers shares.
     if (!within_own && highest_beside(l, b.quota) < 0 && !may_take_own(jobs, b)) return false;
     begin_round();
     again_.clear();
