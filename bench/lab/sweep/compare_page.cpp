@@ -446,39 +446,40 @@ class comparison {
     c.write_figure(html);
   }
   void write_tenants(std::string& html) const {
-    vector<std::size_t> with_jobs;
-    vector<vector<compared_figure>> figures;
+    struct row {
+      std::size_t tenant;
+      vector<compared_figure> figures{};
+    };
+    vector<row> rows;
     for (std::size_t t = 0; t < tenants_.size(); ++t) {
       const std::string jobs = figure_of_tenant(tenants_[t], "jobs/total");
       const bool has_jobs = std::any_of(runs_.begin(), runs_.end(), [&](const compared_run& r) {
         return r.summary.find(jobs).value_or(0) != 0;
       });
       if (!has_jobs) continue;
-      with_jobs.push_back(t);
-      auto& of = figures.emplace_back();
-      for (const shown_figure& f : figures_of_tenant(tenants_[t])) of.push_back(in_all_runs(f));
+      row& to = rows.emplace_back(row{t});
+      for (const shown_figure& f : figures_of_tenant(tenants_[t])) to.figures.push_back(in_all_runs(f));
     }
-    if (with_jobs.empty()) return;
+    if (rows.empty()) return;
     vector<std::size_t> columns;
-    for (std::size_t c = 0; c < figures.front().size(); ++c) {
-      const auto has_any = [&](const auto& of) { return of[c].any; };
-      if (std::any_of(figures.begin(), figures.end(), has_any)) columns.push_back(c);
+    for (std::size_t c = 0; c < rows.front().figures.size(); ++c) {
+      const auto has_any = [c](const row& r) { return r.figures[c].any; };
+      if (std::any_of(rows.begin(), rows.end(), has_any)) columns.push_back(c);
     }
     html += "<figure><figcaption><h2>Each quota</h2></figcaption>";
     html += "<div class=\"scroll tall\"><table class=\"wide below\">\n<thead><tr><th scope=col>quota, run";
     for (const std::size_t c : columns)
-      html += "<th scope=col>" + label_of(figures.front()[c].figure, others_);
+      html += "<th scope=col>" + label_of(rows.front().figures[c].figure, others_);
     html += "</thead>\n";
-    for (std::size_t k = 0; k < with_jobs.size(); ++k) {
-      const std::size_t t = with_jobs[k];
+    for (const row& r : rows) {
       const auto of = std::find_if(layers_.begin(), layers_.end(), [&](const layer& l) {
-        return std::find(l.quotas.begin(), l.quotas.end(), t) != l.quotas.end();
+        return std::find(l.quotas.begin(), l.quotas.end(), r.tenant) != l.quotas.end();
       });
       for (std::size_t i = 0; i < runs_.size(); ++i) {
         html += "<tr><td>";
         if (of != layers_.end()) html += "<b class=\"dot q" + std::to_string(of->colour) + "\"></b>";
-        html += escaped_name(tenants_[t]) + "<small>" + escaped(runs_[i].label()) + "</small>";
-        for (const std::size_t c : columns) write_value(html, figures[k][c], i);
+        html += escaped_name(tenants_[r.tenant]) + "<small>" + escaped(runs_[i].label()) + "</small>";
+        for (const std::size_t c : columns) write_value(html, r.figures[c], i);
         html += '\n';
       }
     }
