@@ -199,7 +199,7 @@ check_concepts() {
 # Rooms with more public types and concepts than they should need: a smoke alarm. What is no promise belongs
 # into the room's detail/.
 check_public_names() {
-  find include/allot -name '*.hpp' -not -path '*/detail/*' -print0 | xargs -0 awk -v most=105 '
+  find include/allot -name '*.hpp' -not -path '*/detail/*' -print0 | xargs -0 awk -v most=106 '
     FNR == 1 || /^}  \/\/ namespace detail/ { inside = 0 }
     /^namespace detail/ { inside = 1 }
     /^(concept|struct|class|enum class|using) / && !/^[^{=]*;$/ && !inside {
@@ -341,14 +341,14 @@ run_lint() {
   lint "every concept is on its page" check_concepts
   lint "tables of the documents are whole" check_tables
   local budget
-  for budget in core/vector.hpp:17000 quota/ledger.hpp:36000 allot.hpp:55700 gpu/inventory.hpp:45700 \
-    sim/simulator.hpp:80300 systems/by_name/any_preset.hpp:76400; do
+  for budget in core/vector.hpp:17000 quota/ledger.hpp:36000 allot.hpp:56200 gpu/inventory.hpp:45700 \
+    sim/simulator.hpp:80800 systems/by_name/any_preset.hpp:76900; do
     [ -f "include/allot/${budget%:*}" ] || continue
     lint "cost of ${budget%:*}" check_budget "${budget%:*}" "${budget#*:}"
     printf '    %d of %d preprocessed lines\n' "$(preprocessed_lines "include/allot/${budget%:*}")" \
       "${budget#*:}"
   done
-  lint "functions of a host" check_functions examples/quickstart.cpp 3500
+  lint "functions of a host" check_functions examples/quickstart.cpp 3700
   # Tuning of the build, where ./dev test has made it.
   lint "cycles in the program" check_types build/test/bench/liballot_lab.a 'vtable for allot::v0::detail::cycle_of<.*' 16
   lint "simulators in the program" check_types build/test/bench/liballot_lab.a \

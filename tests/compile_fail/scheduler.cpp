@@ -151,12 +151,12 @@ using chosen = allot::scheduler<jobs, placement, int>;
 // allot: these are not policies, which have a template `cycle<Session>`: write allot::policies<...>, or the
 using chosen = allot::scheduler<jobs, placement, decltype([] {})>;
 #elif defined option_is_no_option
-// allot: an option of policies is no_second_pass, consolidation<N> with N > 0, or eviction_after_resize
+// allot: an option of policies is no_second_pass, consolidation<N> with N > 0, eviction_after_resize or
 using chosen = allot::policies<by_share, allot::by_settings, by_priority, allot::eligible_is_fair,
                                allot::unprotected, allot::second_pass>;
 constexpr std::size_t budget = chosen{}.search_budget;
 #elif defined option_moves_nobody
-// allot: an option of policies is no_second_pass, consolidation<N> with N > 0, or eviction_after_resize
+// allot: an option of policies is no_second_pass, consolidation<N> with N > 0, eviction_after_resize or
 using chosen = allot::policies<by_share, allot::by_settings, by_priority, allot::eligible_is_fair,
                                allot::unprotected, allot::consolidation<0> >;
 constexpr std::size_t budget = chosen{}.search_budget;

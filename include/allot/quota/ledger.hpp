@@ -157,10 +157,11 @@ class ledger {
     const cell& c = at(x, d);
     return c.supply - c.now.used;
   }
-  /// How much more the law at x itself lets its subtree draw: T(x) + B(x), or T(x) at a root.
-  [[nodiscard]] quantity room(quota_id x, std::size_t d) const {
+  /// How much more the law at x itself lets its subtree draw: T(x) + B(x), or T(x) at a root. For guaranteed
+  /// capacity its second bound, see `for_each_bound`.
+  [[nodiscard]] quantity room(quota_id x, std::size_t d, capacity_kind kind = capacity_kind::any) const {
     const cell& c = at(x, d);
-    return ceiling_of(c) - c.now.used;
+    return kind == capacity_kind::guaranteed ? c.supply - c.now.used_guaranteed : ceiling_of(c) - c.now.used;
   }
   /// S(x): what can be used in the subtree without borrowing.
   [[nodiscard]] quantity total_supply(quota_id x, std::size_t d) const { return at(x, d).supply; }

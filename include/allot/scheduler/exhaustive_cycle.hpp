@@ -13,6 +13,7 @@
 #include <allot/scheduler/backfill/loan_reservations.hpp>
 #include <allot/scheduler/backfill/owned_reservations.hpp>
 #include <allot/scheduler/detail/attempt.hpp>
+#include <allot/scheduler/detail/chances.hpp>
 #include <allot/scheduler/detail/detours.hpp>
 #include <allot/scheduler/detail/flavor_walk.hpp>
 #include <allot/scheduler/detail/parts_with_jobs.hpp>
@@ -223,6 +224,7 @@ class exhaustive_cycle {
                                                 ? 0
                                                 : (0 + ... + detail::moves_of<Options>);
   static constexpr bool evicts_after_resize = (std::same_as<Options, eviction_after_resize> || ...);
+  static constexpr bool requeues_all = (std::same_as<Options, requeue_all> || ...);
   using fallback =
       std::conditional_t<(std::same_as<Options, no_second_pass> || ...), no_second_pass, second_pass>;
 
@@ -247,7 +249,7 @@ class exhaustive_cycle {
     do {
       decided_ = false;
       if (session.queues().must_requeue()) {
-        session.requeue_inadmissible();
+        static_cast<void>(requeue(session));
         if constexpr (makes_reservations) loans(session).let_owners_claim_later();
         admitted_ = false;
       }
@@ -264,6 +266,7 @@ class exhaustive_cycle {
           loans(session).renew_claimed(admit_reserved_in(session));
         }
       }
+      some_untried_ = false;
       has_changed_ = has_changed_ || decided_;
     } while (decided_ &&
              (session.queues().must_requeue() || others_may_claim(session) || must_look_again(session)));
@@ -301,7 +304,31 @@ class exhaustive_cycle {
     if (!std::exchange(admitted_, false)) return false;
     bool any = false;
     if constexpr (makes_reservations) any = loans(session).let_owners_claim_later();
-    return ((session.queues().any_may_preempt() || most_moves > 0) && session.requeue_inadmissible()) || any;
+    return ((session.queues().any_may_preempt() || most_moves > 0) && requeue(session)) || any;
+  }
+  bool requeue(Session& session) {
+    if constexpr (requeues_all) return session.requeue_inadmissible();
+    some_untried_ = true;
+    return session.requeue_inadmissible(detail::chances<Session>{session, most_moves > 0, may_find_victims});
+  }
+  /// Whether jobs that were not requeued, as they have no chance, are to be tried before the job is admitted:
+  /// it may be their turn first, and then they might have one.
+  [[nodiscard]] bool others_are_untried(Session& session, const record& r, bool evicts) {
+    if (!some_untried_) return false;
+    bool matters = evicts;
+    const ledger<n>& l = session.books().assumed();
+    resources<n> arriving = r.facts.request;
+    for (quota_id x = r.facts.quota; x; x = l.tree().parent(x)) {
+      const bool is_root = !l.tree().parent(x);
+      for (std::size_t d = 0; d < n; ++d) {
+        const quantity left = l.room(x, d) - arriving[d];
+        matters = matters || (is_root && session.queues().matters_to_some(x, d, left));
+        arriving[d] = l.passed_up(x, d, arriving[d]);
+      }
+    }
+    if (!matters) return false;
+    some_untried_ = false;
+    return session.queues().requeue_without_chance(!decided_);
   }
 
   void sort_shown() {
@@ -440,8 +467,8 @@ class exhaustive_cycle {
     // By now one that is ready soon blocks the queue.
     if (!next) return session.queues().touch(x);
     const job_id id = *next;
-    const attempt a = admit(session, id);
-    if (a.is_admitted) return;
+    const attempt a = admit(session, id, true);
+    if (a.is_admitted || a.is_put_off) return;
     if constexpr (makes_reservations) {
       if (reserve(session, id, a)) return session.record_found(id, a.why());
     }
@@ -452,13 +479,25 @@ class exhaustive_cycle {
         !is_behind && detail::owned_reservations<Session>::must_not_be_passed(session, session.jobs().at(id));
     session.mark_inadmissible(x, a.why(), a.ends_by, blocks);
   }
-  /// Admits the pending job, if there is room or can be made.
-  attempt admit(Session& session, job_id id) {
+  /// Admits the pending job, if there is room or can be made. In its turn it is put off if others have to be
+  /// tried before.
+  attempt admit(Session& session, job_id id, bool in_turn) {
     const record& r = session.jobs().at(id);
     attempt a;
     if (r.is_early()) return a;
-    const auto at = walk_flavors(
-        session, r, [&] { return room_for(session, r, a); }, [&] { return make_room(session, r, a); });
+    const auto find_room = [&]() -> std::optional<place_type> {
+      if (a.is_put_off) return std::nullopt;
+      const auto at = room_for(session, r, a);
+      if (!at || !others_are_untried(session, r, false) || !in_turn) return at;
+      session.books().places.release(*at);
+      a.is_put_off = true;
+      return std::nullopt;
+    };
+    const auto evict_others = [&]() -> std::optional<place_type> {
+      if (a.is_put_off) return std::nullopt;
+      return make_room(session, r, a, in_turn);
+    };
+    const auto at = walk_flavors(session, r, find_room, evict_others);
     if (!at) return a;
     const quota_id x = r.facts.quota;
     const std::int64_t priority = r.facts.priority;
@@ -548,7 +587,7 @@ class exhaustive_cycle {
       session.record_found(id, session.queues().found(session.jobs().at(id)));
       return {};
     }
-    const attempt a = admit(session, id);
+    const attempt a = admit(session, id, false);
     if (!a.is_admitted) session.record_found(id, a.why());
     return a;
   }
@@ -608,7 +647,8 @@ class exhaustive_cycle {
   }
 
   /// A place made by evicting others.
-  [[nodiscard]] std::optional<place_type> make_room(Session& session, const record& r, attempt& a) {
+  [[nodiscard]] std::optional<place_type> make_room(Session& session, const record& r, attempt& a,
+                                                    bool in_turn) {
     if (!session.jobs().may_preempt_again(r)) return std::nullopt;
     if (!r.may_preempt()) {
       a.is_patient = may_find_victims(session, r);
@@ -637,11 +677,13 @@ class exhaustive_cycle {
       } else {
         chosen = way::evicts;
       }
-      return chosen == way::evicts;
+      a.is_put_off = chosen == way::evicts && others_are_untried(session, r, true) && in_turn;
+      return chosen == way::evicts && !a.is_put_off;
     };
     if (may_find_victims(session, r)) {
       a.gave_up |= session.make_room(search_, r, accept) == search_outcome::not_proven;
     }
+    if (a.is_put_off) return std::nullopt;
     if (chosen == way::rather_waits) {
       a.declined = true;
       return std::nullopt;
@@ -649,6 +691,10 @@ class exhaustive_cycle {
     if (chosen == way::finds_none) {
       // Who restarts elsewhere makes room on nodes alone.
       if constexpr (most_moves > 0) return move_others(session, r, a);
+      return std::nullopt;
+    }
+    if (chosen == way::takes_what_is_free && others_are_untried(session, r, false) && in_turn) {
+      a.is_put_off = true;
       return std::nullopt;
     }
     // Also of what is free: or two could take it from each other for ever.
@@ -722,6 +768,8 @@ class exhaustive_cycle {
   vector<quota_id> shown_;
   /// Whether a job has been admitted since the last requeue.
   bool admitted_ = false;
+  /// Whether jobs that were not requeued, as they have no chance, would not have been tried yet.
+  bool some_untried_ = false;
   /// Whether this pass has decided something.
   bool decided_ = false;
   /// Whether anything has happened since the last step by which jobs may start.

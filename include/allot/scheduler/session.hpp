@@ -376,12 +376,18 @@ class session {
     detail::in_the_way<session>{*this}.find_earlier_turn(p, is_announced);
   }
   /// Lets all inadmissible jobs be tried again. Returns whether there are any.
-  bool requeue_inadmissible() {
-    const bool any = jobs_.requeue_inadmissible();
-    for (const auto& p : plan_.pending) {
-      if (jobs_.contains(p.id)) jobs_.at(p.id).listed_in = 0;
-    }
-    plan_.pending.clear();
+  bool requeue_inadmissible() { return requeue_inadmissible(detail::some_chances{}); }
+  /// The same, but for those of quotas without any of these `chances`, see `detail::queues::requeue`.
+  template <class Chances>
+  bool requeue_inadmissible(const Chances& chances) {
+    const bool any = jobs_.requeue_inadmissible(chances);
+    erase_if(plan_.pending, [&](const auto& p) {
+      if (!jobs_.contains(p.id)) return true;
+      record& r = jobs_.at(p.id);
+      if (queues().has_no_chance(r.facts.quota)) return false;
+      r.listed_in = 0;
+      return true;
+    });
     return any;
   }
 

@@ -20,6 +20,8 @@ struct attempt {
   bool claims = false;
   /// Whether a search for victims ended before it was known that there are none.
   bool gave_up = false;
+  /// Whether others are to be tried before, and it again.
+  bool is_put_off = false;
   /// Whether it could preempt, but its victims would lose too much.
   bool declined = false;
   /// Whether it might, but has not waited long enough.

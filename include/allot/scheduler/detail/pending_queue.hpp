@@ -139,6 +139,24 @@ class pending_queue {
       if (!g.inadmissible || g.ends_by) visit(g.request_class);
     }
   }
+  /// Whether every equivalence class with jobs is inadmissible, and `is_so(class_number, entry)` for its
+  /// first job; of a `strict` queue, for the job that blocks it. O(equivalence classes with jobs).
+  template <class IsCurrent, class IsSo>
+  [[nodiscard]] bool all_tried(IsCurrent is_current, bool strict, IsSo is_so) {
+    if (blocked_ != strict) return false;
+    // From the last, because a class without jobs is replaced by the last.
+    for (std::size_t k = waiting_.size(); k-- > 0;) {
+      group& g = groups_[waiting_[k]];
+      if (blocked_ && waiting_[k] != first_) continue;
+      if (drop_stale(g, is_current)) answered_.reset();
+      if (g.jobs.empty()) continue;
+      if ((!blocked_ && (!g.inadmissible || g.ends_by)) || !is_so(g.request_class, g.jobs.front()))
+        return false;
+      // As if it were tried again.
+      if (g.inadmissible) g.inadmissible = g.jobs.front().rank;
+    }
+    return true;
+  }
   /// Calls `visit(entry)` for every entry, stale ones too, in no particular order.
   template <class Visit>
   void for_each(Visit visit) const {

@@ -8,6 +8,7 @@
 #include <allot/quota/tree.hpp>
 #include <allot/scheduler/detail/job_table.hpp>
 #include <allot/scheduler/detail/pending_queue.hpp>
+#include <allot/scheduler/detail/requeue_watch.hpp>
 #include <allot/scheduler/plan.hpp>
 #include <allot/scheduler/settings.hpp>
 #include <allot/scheduler/view.hpp>
@@ -98,7 +99,9 @@ class queues {
 
   /// The queue or the usage of x has changed: a cycle that orders quotas must reorder it.
   void touch(quota_id x) {
-    if (!std::exchange(state_of(x).touched, true)) touched_.push_back(x);
+    quota_state& q = state_of(x);
+    if (!std::exchange(q.touched, true)) touched_.push_back(x);
+    if (q.has_no_chance) look_again(x);
   }
   /// As if it had not.
   void untouch(quota_id x) {
@@ -150,6 +153,16 @@ class queues {
       if (const auto* request_class = classes_.find(number)) visit(*request_class);
     });
   }
+  /// The equivalence class with that number; null if no job has it.
+  [[nodiscard]] const auto* request_class(class_number number) const { return classes_.find(number); }
+  /// Whether all jobs in the queue of x were tried in vain, by their equivalence classes, and
+  /// `is_so(class_number, job_id)` for the first of each; of a strict queue, for the one that blocks it.
+  template <class IsSo>
+  [[nodiscard]] bool all_tried(quota_id x, IsSo is_so) {
+    return state_of(x).queue.all_tried(
+        is_current(), settings(x).head == queue_head::strict,
+        [&](class_number number, const pending_entry& e) { return is_so(number, e.id); });
+  }
   /// Calls `visit(job_id)` for each job in the queue of x, inadmissible ones too, in no particular order.
   template <class Visit>
   void for_each_queued(quota_id x, Visit visit) const {
@@ -158,11 +171,40 @@ class queues {
     });
   }
   /// Whether the job was tried since jobs were requeued last.
-  [[nodiscard]] bool was_tried(const record& r) const noexcept { return r.tried_at == requeues_; }
+  [[nodiscard]] bool was_tried(const record& r) const noexcept {
+    const std::uint32_t from = of(r.facts.quota).no_chance_from;
+    return r.tried_at == requeues_ || (from != never && r.tried_at >= from && r.tried_at < requeues_);
+  }
   /// Why a pending job waits, as noted when it was tried last; `quota`, which says no more than the books, if
   /// it was not since it could be.
   [[nodiscard]] pending_reason found(const record& r) const noexcept {
     return r.has_reservation || was_tried(r) ? r.found : pending_reason::quota;
+  }
+
+  /// Whether the jobs of x were not requeued with the others, as they have no chance.
+  [[nodiscard]] bool has_no_chance(quota_id x) const { return of(x).has_no_chance; }
+  /// Those that had no chance at the last requeue are requeued after all; and those that were tried since, if
+  /// they have been tried `too_early`. Returns whether any had none.
+  bool requeue_without_chance(bool too_early) {
+    bool any = false;
+    for (const quota_id x : without_chance_) {
+      state_of(x).is_among_those = false;
+      if (!state_of(x).has_no_chance) continue;
+      requeue(x);
+      any = true;
+    }
+    without_chance_.clear();
+    if (!any || !too_early) return any;
+    for (const quota_id x : with_inadmissible_) {
+      state_of(x).has_inadmissible = false;
+      requeue(x);
+    }
+    with_inadmissible_.clear();
+    return true;
+  }
+  /// Whether it may matter to some of those without a chance that no more than `room` is left there.
+  [[nodiscard]] bool matters_to_some(quota_id of, std::size_t d, quantity room) {
+    return watch_.any_below(of, d, room);
   }
 
   // Early jobs.
@@ -205,6 +247,12 @@ class queues {
     std::size_t waiting = 0;
     std::size_t jobs = 0;
     bool has_inadmissible = false;
+    /// Its inadmissible jobs were not requeued, as they have no chance before something changes that is
+    /// watched, or the quota is touched; and how often others had been requeued when they were tried.
+    bool has_no_chance = false;
+    /// Whether it is listed as such, perhaps no longer.
+    bool is_among_those = false;
+    std::uint32_t no_chance_from = never;
     bool touched = false;
     bool is_frozen = false;
     /// How many early ones have no reservation, how many of these the host holds, and how many have one.
@@ -236,8 +284,10 @@ class queues {
     quota_state nothing_said;
     nothing_said.settings = defaults_;
     quotas_.resize(tree.slots(), nothing_said);
+    watch_.reset(tree.slots());
     const auto is_gone = [&](quota_id x) { return !tree.contains(x); };
     erase_if(with_inadmissible_, is_gone);
+    erase_if(without_chance_, is_gone);
     erase_if(touched_, is_gone);
     for (const quota_id x : tree.top_down()) touch(x);
   }
@@ -324,19 +374,45 @@ class queues {
   void has_inadmissible(quota_id x) {
     if (!std::exchange(state_of(x).has_inadmissible, true)) with_inadmissible_.push_back(x);
   }
-  /// Returns whether any job was inadmissible.
-  bool requeue() {
+  /// Lets inadmissible jobs be tried again, but not those of a quota whose jobs all have no chance:
+  /// `chances.are_none(quota, watch)`, which says by `watch` what would have to change. `chances.look(watch,
+  /// wake)` wakes those for which it has. Returns whether any job was requeued.
+  template <class Chances>
+  bool requeue(Chances chances) {
     must_requeue_ = false;
     ++requeues_;
-    const bool any = !with_inadmissible_.empty();
-    for (const quota_id x : with_inadmissible_) {
-      state_of(x).has_inadmissible = false;
-      state_of(x).queue.requeue();
-      if constexpr (has_ready_times) state_of(x).early.requeue();
-      touch(x);
+    chances.look(watch_, [this](quota_id x) { look_again(x); });
+    requeuing_.clear();
+    std::swap(requeuing_, with_inadmissible_);
+    bool any = false;
+    for (const quota_id x : requeuing_) {
+      quota_state& q = state_of(x);
+      q.has_inadmissible = false;
+      if (chances.are_none(x, watch_)) {
+        q.has_no_chance = true;
+        q.no_chance_from = std::min(q.no_chance_from, requeues_ - 1);
+        if (!std::exchange(q.is_among_those, true)) without_chance_.push_back(x);
+      } else {
+        requeue(x);
+        any = true;
+      }
     }
-    with_inadmissible_.clear();
     return any;
+  }
+  void requeue(quota_id x) {
+    quota_state& q = state_of(x);
+    watch_.forget(x);
+    q.has_no_chance = false;
+    q.no_chance_from = never;
+    q.queue.requeue();
+    if constexpr (has_ready_times) q.early.requeue();
+    touch(x);
+  }
+  /// Whether the jobs of x still have no chance is to be found out when others are requeued.
+  void look_again(quota_id x) {
+    if (!std::exchange(state_of(x).has_no_chance, false)) return;
+    watch_.forget(x);
+    has_inadmissible(x);
   }
   /// What a cycle found when it tried the pending job.
   void record_found(record& r, pending_reason why) const noexcept {
@@ -372,6 +448,7 @@ class queues {
   }
 
   static constexpr std::uint32_t no_ticket = 0;
+  static constexpr std::uint32_t never = ~std::uint32_t{0};
 
   vector<quota_state> quotas_;
   /// By index of a job: the ticket under which it waits in a queue now.
@@ -381,6 +458,11 @@ class queues {
   classes classes_;
   queue_settings defaults_{};
   vector<quota_id> with_inadmissible_;
+  /// Those of them that are being requeued.
+  vector<quota_id> requeuing_;
+  /// Those whose jobs have no chance, and some whose jobs may have one by now.
+  vector<quota_id> without_chance_;
+  requeue_watch<n, class_number> watch_;
   vector<quota_id> touched_;
   /// How often inadmissible jobs were let to be tried again.
   std::uint32_t requeues_ = 0;
