@@ -126,6 +126,16 @@ says "$(<steps/tenants.csv)" "$(awk -F, 'NR == 1 || $1 == 0 { print; next }
 for file in jobs.csv summary.json; do
   cmp -s <(grep -v wall_s "one/$file") <(grep -v wall_s "steps/$file") || fail "$file depends on the steps"
 done
+# Of many quotas what others' jobs alone change has no row each time, unless that is asked for.
+exits 0 "$allot" generate --model mix --tenants 40 --gpus 32 --jobs 400 --out many.csv
+exits 0 "$allot" replay --nodes 4x8 --trace many.csv --out many
+exits 0 "$allot" replay --nodes 4x8 --trace many.csv --out many-all --tenants-step 0
+[ "$(wc -l <many/tenants.csv)" -lt "$(wc -l <many-all/tenants.csv)" ] || fail 'there is a row for each change'
+own='NR > 1 && $3 SUBSEP $5 SUBSEP $7 != row[$2] { row[$2] = $3 SUBSEP $5 SUBSEP $7; print $1, $2, $3, $5, $7 }'
+says "$(awk -F, "$own" many/tenants.csv | sort)" "$(awk -F, "$own" many-all/tenants.csv | sort)"
+for file in jobs.csv summary.json; do
+  cmp -s <(grep -v wall_s "many/$file") <(grep -v wall_s "many-all/$file") || fail "$file depends on the rows"
+done
 exits 2 "$allot" replay teams.json --out never --tenants-step often
 says "$(<err)" '*--tenants-step: expected *"often"*'
 

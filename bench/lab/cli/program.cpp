@@ -282,7 +282,8 @@ struct command_line {
         ->delimiter(',');
     replay_->add_option("--tenants-step", r.tenants_step,
                         "tenants.csv has at most one row of a quota in that time, as in 10m, how it stood at "
-                        "the end, instead of one for each change");
+                        "the end, instead of one for each change; 0: each change of each quota, also where "
+                        "others' jobs alone change what it is entitled to or lends");
     replay_->add_option("--until", r.until, "end at that simulated time: seconds, or as in 3d or 12h30m");
     replay_->add_option("--at", r.at, "print the state of the cluster at that simulated time");
     replay_->add_option("--rows", r.rows, "of each list of --at")

@@ -28,17 +28,23 @@ namespace lab {
 
 /// Passes the events of a simulation to all of these. It reads metrics and log, so it must come after them.
 /// `Ask(job)` says why a pending job is pending.
+///
+/// What quotas are entitled to and lend changes with others' jobs, a little and for many at once. Of more
+/// than `few_quotas` such changes alone are not noted one by one, but for all quotas whenever about as many
+/// others have been noted: so what is noted grows with the events, not with their number times that of
+/// quotas.
 template <std::size_t N, class Ask>
 class recorder final : public sim::observer<N> {
  public:
-  /// `events` may be null.
+  /// `events` may be null. Or `every_change` is noted, whatever that costs.
   recorder(const lab::metrics<N>& metrics, const sim::run_log& log, time_recorder& time,
-           timeline_log& moments, event_writer* events, Ask why)
+           timeline_log& moments, event_writer* events, bool every_change, Ask why)
       : metrics_(&metrics),
         log_(&log),
         time_(&time),
         moments_(&moments),
         events_(events),
+        every_change_(every_change),
         why_(std::move(why)) {}
 
   void on(const sim::simulator<N>& sim, const sim::job_event<N>& e) override {
@@ -46,7 +52,7 @@ class recorder final : public sim::observer<N> {
     if (events_ != nullptr) write(sim, e);
   }
   void settled(const sim::simulator<N>& sim) override {
-    for (const quota_id x : metrics_->changed()) time_->note(sim.now(), x.index(), metrics_->now(x));
+    note_quotas(sim.now());
     note_reservation(sim);
     const quantity capacity = metrics_->capacity();
     time_->note_totals(sim.now(), metrics_->used(), capacity.is_bounded() ? capacity.in_milli() : 0,
@@ -56,7 +62,18 @@ class recorder final : public sim::observer<N> {
 
  private:
   using kind = sim::job_event_kind;
+  /// Of so many each change is noted.
+  static constexpr std::size_t few_quotas = 16;
 
+  void note_quotas(instant now) {
+    noted_ += metrics_->changed().size();
+    if (!every_change_ && noted_ + few_quotas < metrics_->quotas()) {
+      for (const quota_id x : metrics_->changed()) time_->note(now, x.index(), metrics_->now(x));
+      return;
+    }
+    noted_ = 0;
+    for (std::size_t i = 0; i < metrics_->quotas(); ++i) time_->note(now, i, metrics_->now(quota_id{i}));
+  }
   void note_reservation(const sim::simulator<N>& sim) {
     // The quotas that had some, and those that have.
     for (const quota_id x : reserving_) reserved_[x.index()] = 0;
@@ -109,7 +126,10 @@ class recorder final : public sim::observer<N> {
   time_recorder* time_;
   timeline_log* moments_;
   event_writer* events_;
+  bool every_change_;
   Ask why_;
+  /// How many quotas have changed since all were noted.
+  std::size_t noted_ = 0;
   /// By quota, in milli-GPUs; empty until a job holds a reservation.
   vector<std::int64_t> reserved_;
   /// The quotas whose jobs hold reservations; one for each of these.

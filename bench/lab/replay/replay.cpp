@@ -142,7 +142,7 @@ replay_control control_of(const replay_options& options, errors& found) {
   replay_control control;
   control.until = time_of(options.until, "--until", found);
   control.look_at = time_of(options.at, "--at", found);
-  control.tenants_step = time_of(options.tenants_step, "--tenants-step", found).value_or(0);
+  control.tenants_step = time_of(options.tenants_step, "--tenants-step", found);
   if (const auto wall = time_of(options.max_time, "--max-time", found)) {
     control.max_time = std::chrono::milliseconds{*wall};
   }

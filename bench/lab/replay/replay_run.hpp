@@ -51,8 +51,9 @@ struct replay_control {
   bool only_look = false;
   /// For `cluster_state`: for how many pending jobs the reason is determined.
   std::size_t most_reasons = 20;
-  /// The least time between two rows of a quota in tenants.csv; 0: a row for each change.
-  instant tenants_step = 0;
+  /// The least time between two rows of a quota in tenants.csv; 0: a row for each change, also where only
+  /// others' jobs have changed what many quotas are entitled to or lend. None: see `recorder`.
+  std::optional<instant> tenants_step{};
   /// Measure the time of each part.
   bool timed = false;
   /// Show the progress on a terminal.

@@ -251,7 +251,7 @@ template <std::size_t N>
   }
   result.window = window;
   lab::metrics<N> metrics{{.gpus = gpus, .window = window, .grace = result.measured.grace}};
-  time_recorder time{streams.tenants, names, control.tenants_step};
+  time_recorder time{streams.tenants, names, control.tenants_step.value_or(0)};
   std::optional<event_writer> events;
   if (streams.events != nullptr) events.emplace(*streams.events, w.ids, names, result.cluster);
   auto why = [&sim, &result, single_queue, planned = planned_nodes{},
@@ -265,8 +265,8 @@ template <std::size_t N>
     reason.nodes = result.moments.number_of_nodes(text_of_nodes(*result.cluster, planned.of(j)));
     return reason;
   };
-  recorder<N, decltype(why)> series{metrics, result.log, time, result.moments, events ? &*events : nullptr,
-                                    why};
+  recorder<N, decltype(why)> series{
+      metrics, result.log, time, result.moments, events ? &*events : nullptr, control.tenants_step == 0, why};
   ended_jobs<N> ended;
   refusal_log<N> refusals{w};
   sim::run_logger<N> runs{result.log};

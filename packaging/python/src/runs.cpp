@@ -75,7 +75,7 @@ run::run(const run_input& input, const run_options& options, std::string directo
     : directory_(std::move(directory)), scenario_(read(input)), report_(options.report) {
   lab::errors found;
   control_.until = time_of(options.until, "until", found);
-  control_.tenants_step = time_of(options.tenants_step, "tenants_step", found).value_or(0);
+  control_.tenants_step = time_of(options.tenants_step, "tenants_step", found);
   if (const auto wall = time_of(options.max_time, "max_time", found)) {
     control_.max_time = std::chrono::milliseconds{*wall};
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/lab/metrics/metrics.hpp>
+#include <allot/quota/loans.hpp>
 #include <allot/sim/observers.hpp>
 #include <allot/systems/by_name/catalog.hpp>
 
@@ -9,6 +10,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 #include <string>
@@ -371,8 +373,15 @@ struct states_recomputed final : allot::sim::observer<8> {
         is.lent += loans.lent(q, d).in_milli();
       }
       is.pending = sim.waiting()[x];
-      REQUIRE(seen.now(q) == is);
-      REQUIRE((is == before[x] || std::binary_search(changed.begin(), changed.end(), q)));
+      const allot::lab::quota_moment now = seen.now(q);
+      REQUIRE(now.used == is.used);
+      REQUIRE(now.entitled == is.entitled);
+      REQUIRE(now.pending == is.pending);
+      // A book rounds at each quota above.
+      REQUIRE(std::abs(now.borrowed - is.borrowed) <= 8 * 4);
+      REQUIRE(std::abs(now.lent - is.lent) <= 8 * 4);
+      const bool is_same = is.used == before[x].used && is.pending == before[x].pending;
+      REQUIRE((is_same || std::binary_search(changed.begin(), changed.end(), q)));
       before[x] = is;
     }
   }
@@ -418,12 +427,22 @@ TEST_CASE("metrics: every integral agrees with a naive observer on random worklo
           return figure == slow.integral(last, [&](const auto& p) { return value(p.of[x]); });
         };
         REQUIRE(same(of.allocated, [](const auto& m) { return m.used; }));
-        REQUIRE(same(of.borrowed, [](const auto& m) { return m.borrowed; }));
-        REQUIRE(same(of.lent, [](const auto& m) { return m.lent; }));
+        // A book rounds at each quota above.
+        const auto near = [&](wide figure, auto value) {
+          const wide exact = slow.integral(last, [&](const auto& p) { return value(p.of[x]); });
+          return (figure < exact ? exact - figure : figure - exact) <= 4 * static_cast<wide>(last);
+        };
+        REQUIRE(near(of.borrowed, [](const auto& m) { return m.borrowed; }));
+        REQUIRE(near(of.lent, [](const auto& m) { return m.lent; }));
         REQUIRE(same(of.fair_share_error,
                      [](const auto& m) { return std::max<std::int64_t>(0, m.entitled - m.used); }));
         REQUIRE(same(static_cast<wide>(f.quotas[x].active), [](const auto& m) { return m.active ? 1 : 0; }));
       }
+      REQUIRE(f.of.lent == slow.integral(last, [](const auto& p) {
+        std::int64_t all = 0;
+        for (const auto& m : p.of) all += m.lent;
+        return all;
+      }));
       if (!given.nodes.empty()) {
         REQUIRE(f.capacity == slow.integral(slow.end, [](const auto& p) { return p.capacity; }));
         REQUIRE(f.idle == slow.integral(slow.end, [](const auto& p) { return p.capacity - p.used; }));

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -161,6 +162,28 @@ TEST_CASE("wait_reasons: clocks of a group, by hand") {
   CHECK(r.split(77, 0, 50) == split{});
 }
 
+namespace {
+
+/// A bound that binds everything, of which so much is left.
+struct root_bound {
+  const quantity& left;
+  std::optional<quantity> follow(const pending_why&) const { return left; }
+  quantity room(const allot::lab::quota_bound&) const { return left; }
+  void for_each_above(allot::quota_id, auto) const {}
+};
+/// Each quota's own bound, of b that of guaranteed capacity, of which so much is left.
+struct own_bounds {
+  const quantity& left;
+  std::optional<quantity> follow(const pending_why&) const { return quantity{}; }
+  quantity room(const allot::lab::quota_bound& of) const {
+    CHECK((of.kind == allot::capacity_kind::guaranteed) == (of.quota == b));
+    return left;
+  }
+  void for_each_above(allot::quota_id x, auto visit) const { visit(x); }
+};
+
+}  // namespace
+
 TEST_CASE("wait_reasons: who is bound by a quota is asked again once that has room") {
   const std::vector<job<1>> jobs = {job_of(a, 1, 0, 1), job_of(a, 3, 0, 1), job_of(b, 2, 0, 1)};
   using reasons = wait_reasons<1>;
@@ -174,14 +197,9 @@ TEST_CASE("wait_reasons: who is bound by a quota is asked again once that has ro
     return pending_why{
         pending_reason::quota, allot::shortfall{a, 0, allot::bound::capacity, wants - left}, {}};
   };
-  struct root {
-    const quantity& left;
-    std::optional<quantity> follow(const pending_why&) const { return left; }
-    quantity room(allot::quota_id, std::size_t) const { return left; }
-  };
   const auto look = [&](instant now) {
     asked.clear();
-    r.look(now, reasons::change::any, why, root{left});
+    r.look(now, reasons::change::any, why, root_bound{left});
     std::sort(asked.begin(), asked.end());
     return asked;
   };
@@ -208,6 +226,30 @@ TEST_CASE("wait_reasons: who is bound by a quota is asked again once that has ro
   CHECK(r.split(0, 8, 8) == split{2, 0, 0, 6});
   CHECK(r.split(1, 4, 8) == split{4, 0, 0, 0});
   CHECK(r.split(2, 7, 8) == split{5, 0, 0, 2});
+}
+
+TEST_CASE("wait_reasons: a group that a bound binds is asked again when usage below that bound has changed") {
+  const std::vector<job<1>> jobs = {job_of(a, 1, 0, 1), job_of(b, 1, 0, 1)};
+  using reasons = wait_reasons<1>;
+  reasons r;
+  quantity left;
+  std::vector<job_index> asked;
+  const auto why = [&](job_index j) {
+    asked.push_back(j);
+    const auto kind = j == 0 ? allot::bound::borrow_limit : allot::bound::guarantee;
+    return pending_why{pending_reason::quota, allot::shortfall{jobs[j].quota, 0, kind, gpus(1)}, {}};
+  };
+  const auto look = [&](instant now, std::vector<allot::quota_id> changed) {
+    asked.clear();
+    r.look(now, reasons::change::any, why, own_bounds{left}, std::span<const allot::quota_id>{changed});
+    return asked;
+  };
+  for (job_index j = 0; j < jobs.size(); ++j) r.begin(jobs, j, 0, jobs[j].quota);
+  CHECK(look(0, {}).size() == 2);
+  left = gpus(1);
+  CHECK(look(1, {}).empty());
+  CHECK(look(2, {b}) == std::vector<job_index>{1});
+  CHECK(look(3, {a}) == std::vector<job_index>{0});
 }
 
 TEST_CASE("wait_reasons: the split of a run, worked by hand") {

@@ -66,14 +66,16 @@ struct metrics_settings {
 ///
 /// Entitlements and loans are of the quotas' own jobs, not of subtrees, so that sums count nothing twice.
 /// An instant costs what has changed: the quotas whose jobs have come or gone, those whose entitlement or
-/// loans are therefore others, O(log quotas) each, and the kinds of jobs whose reason to wait may be another.
-/// While quotas lend a part of what they could, that part of each changes with every loan: then an instant
-/// costs O(quotas).
+/// claims are therefore others, O(log quotas) each, and the kinds of jobs whose reason to wait may be
+/// another. What quotas lend each other is found when it is asked for: most of it changes with every loan.
 template <std::size_t N = 1>
 class metrics final : public sim::observer<N> {
  public:
   explicit metrics(metrics_settings<N> settings = {})
-      : settings_(settings), lost_(settings.window), reclaims_(settings.window, settings.grace) {}
+      : settings_(settings),
+        loans_(settings.gpus),
+        lost_(settings.window),
+        reclaims_(settings.window, settings.grace) {}
 
   /// As declared in `observer`.
   void on(const sim::simulator<N>& sim, const sim::job_event<N>& e) override {
@@ -112,15 +114,16 @@ class metrics final : public sim::observer<N> {
     using change = typename wait_reasons<N>::change;
     pass_time(sim.now());
     // Observers are not notified of changes to nodes and quotas.
-    if (events_ + std::exchange(told_, 0) != sim.events()) given_back_ = true;
+    bool is_told = events_ + std::exchange(told_, 0) == sim.events();
     events_ = sim.events();
-    if (std::exchange(departures_, sim.departures()) != sim.departures()) given_back_ = true;
+    is_told = std::exchange(departures_, sim.departures()) == sim.departures() && is_told;
     // Nor of who is to have what leaves.
     const auto nominated = sim.scheduler().nominated();
     if (!std::equal(nominated.begin(), nominated.end(), nominated_.begin(), nominated_.end())) {
       nominated_.assign(nominated.begin(), nominated.end());
-      given_back_ = true;
+      is_told = false;
     }
+    given_back_ = given_back_ || !is_told;
     if (std::exchange(bounds_of_, sim.tree_changes()) != sim.tree_changes()) reasons_.forget_bounds();
     for (const sim::job_index j : aside_) touch(sim, j);
     aside_.assign(sim.aside().begin(), sim.aside().end());
@@ -129,8 +132,9 @@ class metrics final : public sim::observer<N> {
     const change less = usage_changed_ ? change::less_room : change::nothing;
     reasons_.look(
         sim.now(), given_back_ ? change::any : less, [&sim](sim::job_index j) { return sim.why_in_brief(j); },
-        law_bounds{sim});
+        law_bounds{sim}, is_told ? std::optional{std::span<const quota_id>{seen_in_}} : std::nullopt);
     given_back_ = false;
+    seen_in_.clear();
   }
   /// As declared in `observer`.
   void settled(const sim::simulator<N>& sim) override {
@@ -145,9 +149,18 @@ class metrics final : public sim::observer<N> {
 
   /// The simulation is stopped: once it has settled again, current runs have lasted until then.
   void pause() noexcept { run_ended_ = run_ended_ || used_ > 0; }
-  /// The state of a quota after the last event.
-  [[nodiscard]] const quota_moment& now(quota_id x) const { return meters_[x.index()].now; }
-  /// The quotas whose state may have changed at the last instant, by id.
+  /// The state of a quota after the last event. O(depth).
+  [[nodiscard]] quota_moment now(quota_id x) const {
+    quota_moment q = meters_[x.index()].now;
+    for (std::size_t d = 0; d < N; ++d) {
+      if (!settings_.gpus[d]) continue;
+      q.borrowed += loans_.borrowed(x, d);
+      q.lent += loans_.lent(x, d);
+    }
+    return q;
+  }
+  /// The quotas whose own jobs something has happened to at the last instant, by id: what others are entitled
+  /// to, borrow and lend may have changed, too.
   [[nodiscard]] std::span<const quota_id> changed() const noexcept { return changed_; }
   /// The number of quotas that have existed, the bound of `now`.
   [[nodiscard]] std::size_t quotas() const noexcept { return meters_.size(); }
@@ -199,14 +212,15 @@ class metrics final : public sim::observer<N> {
       q.satisfaction = m.satisfaction;
       q.active = m.active;
       q.of.allocated = m.used;
-      q.of.borrowed = m.borrowed;
-      q.of.lent = m.lent;
+      for (std::size_t d = 0; d < N; ++d) {
+        q.of.borrowed += loans_.borrowed_time(q.quota, d, in_window(last_));
+        q.of.lent += loans_.lent_time(q.quota, d, in_window(last_));
+      }
       q.of.fair_share_error = m.missed;
       all.of.allocated += m.used;
-      all.of.borrowed += m.borrowed;
-      all.of.lent += m.lent;
       all.of.fair_share_error += m.missed;
     }
+    all.of.borrowed = all.of.lent = loans_.lent_time(in_window(last_));
     return all;
   }
 
@@ -223,13 +237,14 @@ class metrics final : public sim::observer<N> {
     /// How much of its entitlement it has, in millionths; `not_active` without usage or demand.
     std::int64_t satisfied = not_active;
     wide used = 0;
-    wide borrowed = 0;
-    wide lent = 0;
     wide missed = 0;
     wide satisfaction = 0;
     instant active = 0;
     instant since = 0;
     bool has_changed = false;
+    /// Whether it has a claim if it lends anything; and whether it is one of the claimants.
+    bool could_claim = false;
+    bool is_claimant = false;
   };
   /// What the law leaves at a quota as the policy counts.
   struct law_bounds {
@@ -241,16 +256,21 @@ class metrics final : public sim::observer<N> {
       const allot::sim::job<N>& j = sim.jobs()[h.what];
       const auto& policy = sim.scheduler();
       // With flavors, what it asks for may change.
-      bool is_followed =
-          policy.binds_by_law() && by.kind != bound::guarantee && j.flavors == 0 && j.unlike == 0;
+      bool is_followed = policy.binds_by_law() && j.flavors == 0 && j.unlike == 0;
       // What a quota below keeps, and does not use, leaves more.
       for (quota_id x = h.quota; is_followed && x != by.quota; x = policy.tree().parent(x)) {
         is_followed = policy.counted().supply_of(x, by.dimension).kept == quantity{};
       }
-      return is_followed ? std::optional{room(by.quota, by.dimension)} : std::nullopt;
+      const auto kind = by.kind == bound::guarantee ? capacity_kind::guaranteed : capacity_kind::any;
+      return is_followed ? std::optional{room({by.quota, by.dimension, kind})} : std::nullopt;
     }
-    [[nodiscard]] quantity room(quota_id x, std::size_t d) const {
-      return sim.scheduler().counted().room(x, d);
+    [[nodiscard]] quantity room(const quota_bound& of) const {
+      return sim.scheduler().counted().room(of.quota, of.dimension, of.kind);
+    }
+    /// Calls `visit(quota)` for each whose bounds the usage of the given one counts against.
+    template <class Visit>
+    void for_each_above(quota_id x, Visit visit) const {
+      for (; x; x = sim.scheduler().tree().parent(x)) visit(x);
     }
   };
 
@@ -382,22 +402,23 @@ class metrics final : public sim::observer<N> {
     const auto times_span = [dt = static_cast<std::uint64_t>(span)](std::int64_t value) {
       return wide{static_cast<std::uint64_t>(value)} * dt;
     };
-    if (m.demand != 0 || m.now.lent != 0) {
-      m.used += times_span(m.now.used);
-      m.borrowed += times_span(m.now.borrowed);
-      m.lent += times_span(m.now.lent);
-      m.missed += times_span(std::max<std::int64_t>(0, m.now.entitled - m.now.used));
-    }
     if (m.demand != 0) {
+      m.used += times_span(m.now.used);
+      m.missed += times_span(std::max<std::int64_t>(0, m.now.entitled - m.now.used));
       m.satisfaction += times_span(m.satisfied);
       m.active += span;
     }
+  }
+
+  [[nodiscard]] instant in_window(instant now) const {
+    return std::max(settings_.window.begin, std::min(now, settings_.window.end));
   }
 
   /// Something may have happened to the job; also to one whose quota does not exist.
   void touch(const sim::simulator<N>& sim, sim::job_index j) {
     const quota_id x = sim.jobs()[j].quota;
     if (x.index() < sim.accounts().tree().slots()) touch(x);
+    seen_in_.push_back(sim.scheduler().view().quota(j));
   }
   void touch(quota_id x) {
     if (is_touched_.contains(x)) return;
@@ -422,7 +443,7 @@ class metrics final : public sim::observer<N> {
       seen_changes_ = sim.tree_changes();
       meters_.resize(accounts.tree().slots());
       for (std::size_t i = 0; i < meters_.size(); ++i) touch(quota_id{i});
-      loans_.reset(accounts);
+      loans_.reset(accounts, in_window(sim.now()));
     }
     for (const quota_id x : touched_) {
       meter& m = change(x, sim.now());
@@ -431,13 +452,9 @@ class metrics final : public sim::observer<N> {
       used_ += m.now.used;
       m.now.pending = exists ? sim.waiting()[x.index()] : 0;
       m.demand = exists ? sum(sim.demand()[x.index()]) : 0;
-      if (exists) loans_.note(accounts, x);
+      if (exists) loans_.note(accounts, x, in_window(sim.now()));
     }
     look_at_entitlements(sim, tree_differs);
-    loans_.settle(accounts, settings_.gpus, [&](quota_id x) { look_at_loans(x, sim.now()); });
-    if (tree_differs) {
-      for (std::size_t i = 0; i < meters_.size(); ++i) look_at_loans(quota_id{i}, sim.now());
-    }
     look_at_claims(sim);
     sort_changed();
     over_preemption_.settle();
@@ -484,7 +501,8 @@ class metrics final : public sim::observer<N> {
     const std::int64_t satisfied =
         is.demand == 0 ? not_active : millionths(std::min(is.now.used, entitled), entitled);
     if (entitled == is.now.entitled && satisfied == is.satisfied) return;
-    meter& m = change(x, now);
+    meter& m = meters_[x.index()];
+    pass(m, now);
     m.now.entitled = entitled;
     if (m.satisfied != not_active) {
       --active_;
@@ -498,36 +516,47 @@ class metrics final : public sim::observer<N> {
     squares_ += static_cast<wide>(m.satisfied) * static_cast<wide>(m.satisfied);
   }
 
-  void look_at_loans(quota_id x, instant now) {
-    meter& m = change(x, now);
-    m.now.lent = m.now.borrowed = 0;
-    for (std::size_t d = 0; d < N; ++d) {
-      if (!settings_.gpus[d]) continue;
-      m.now.lent += loans_.of(x, d).lent.in_milli();
-      m.now.borrowed += loans_.of(x, d).borrowed.in_milli();
-    }
-  }
-
   void look_at_claims(const sim::simulator<N>& sim) {
     if (pending_ == 0 && reclaims_.are_met()) return;
-    const ledger<N>& accounts = sim.accounts();
-    const auto look = [&](quota_id x) {
-      bool has_claim = false;
-      if (meters_[x.index()].now.lent != 0) {
-        reasons_.for_each_kind(x, [&](sim::job_index j) {
-          const auto& request = sim.scheduler().request(sim.history(j).id);
-          has_claim = has_claim || guarantee_has_room(accounts, x, request);
-        });
-      }
-      reclaims_.look(sim.now(), x, has_claim);
-    };
     // Which of its flavors a pending job asks for may change at any time.
     if (has_flavors_) {
-      for (std::size_t i = 0; i < meters_.size(); ++i) look(quota_id{i});
+      for (std::size_t i = 0; i < meters_.size(); ++i) find_claims(sim, quota_id{i});
     } else {
-      for (const quota_id x : changed_) look(x);
+      for (const quota_id x : changed_) find_claims(sim, x);
+    }
+    const auto look = [&](quota_id x) {
+      reclaims_.look(sim.now(), x, meters_[x.index()].could_claim && lends(x));
+    };
+    for (const quota_id x : changed_) look(x);
+    if (has_flavors_ || std::exchange(turns_, loans_.turns()) != loans_.turns()) {
+      for (std::size_t i = claimants_.size(); i-- > 0;) {
+        const quota_id x = claimants_[i];
+        look(x);
+        if (meters_[x.index()].could_claim) continue;
+        meters_[x.index()].is_claimant = false;
+        claimants_[i] = claimants_.back();
+        claimants_.pop_back();
+      }
     }
     reclaims_.settle();
+  }
+  /// Whether a pending job of the quota has room in its guarantee.
+  void find_claims(const sim::simulator<N>& sim, quota_id x) {
+    const ledger<N>& accounts = sim.accounts();
+    meter& m = meters_[x.index()];
+    m.could_claim = false;
+    if (!accounts.tree().contains(x)) return;
+    reasons_.for_each_kind(x, [&](sim::job_index j) {
+      m.could_claim =
+          m.could_claim || guarantee_has_room(accounts, x, sim.scheduler().request(sim.history(j).id));
+    });
+    if (m.could_claim && !std::exchange(m.is_claimant, true)) claimants_.push_back(x);
+  }
+  [[nodiscard]] bool lends(quota_id x) const {
+    for (std::size_t d = 0; d < N; ++d) {
+      if (settings_.gpus[d] && loans_.lends(x, d)) return true;
+    }
+    return false;
   }
 
   metrics_settings<N> settings_;
@@ -542,12 +571,17 @@ class metrics final : public sim::observer<N> {
   job_contention contention_;
   vector<std::int64_t> fairness_;
   reclaim_times reclaims_;
+  /// All quotas that could claim, and some that could.
+  vector<quota_id> claimants_;
+  std::uint64_t turns_ = 0;
   over_preemption over_preemption_;
   vector<meter> meters_;
   /// The quotas whose jobs something has happened to since the last look.
   vector<quota_id> touched_;
   stamped_set<quota_id> is_touched_;
   vector<quota_id> changed_;
+  /// As the policy sees them, the quotas whose jobs something has happened to since the last look at reasons.
+  vector<quota_id> seen_in_;
   vector<sim::job_index> aside_;
   run_figures totals_;
   cluster_time cluster_;

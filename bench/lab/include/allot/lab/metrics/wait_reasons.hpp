@@ -10,6 +10,7 @@
 #include <allot/gpu/pod_request.hpp>
 #include <allot/gpu/reason.hpp>
 #include <allot/lab/metrics/figures.hpp>
+#include <allot/quota/ledger.hpp>
 #include <allot/quota/shortfall.hpp>
 #include <allot/scheduler/plan.hpp>
 #include <allot/sim/job.hpp>
@@ -44,6 +45,16 @@ template <class Hold>
   if (!h.placement || h.placement->reason == gpu::obstacle::none) return wait_cause::order;
   return h.placement->reason == gpu::obstacle::full ? wait_cause::capacity : wait_cause::fragmentation;
 }
+
+/// What the law at a quota leaves to its subtree, in one dimension: to all jobs, or to those that never
+/// borrow.
+struct quota_bound {
+  quota_id quota;
+  std::size_t dimension = 0;
+  capacity_kind kind = capacity_kind::any;
+
+  friend auto operator<=>(const quota_bound&, const quota_bound&) = default;
+};
 
 /// Why the jobs of a simulation wait, and how long for each cause.
 ///
@@ -98,19 +109,28 @@ class wait_reasons {
   /// Bounds that are not followed: see `look`.
   struct no_bounds {
     [[nodiscard]] std::optional<quantity> follow(const auto&) const { return std::nullopt; }
-    [[nodiscard]] quantity room(quota_id, std::size_t) const { return quantity::unlimited(); }
+    [[nodiscard]] quantity room(const quota_bound&) const { return quantity::unlimited(); }
+    void for_each_above(quota_id, auto) const {}
   };
-  /// Finds for every group why its jobs wait from now on; `why(job)` is as in a plan. What a quota's bound
-  /// leaves is `bounds.room(quota, dimension)`; `bounds.follow(why)` is that for the one that binds a job, if
-  /// it will bind the job as long as that is less than now by not more than what is missing.
+  /// Finds for every group why its jobs wait from now on; `why(job)` is as in a plan. What a bound leaves is
+  /// `bounds.room(bound)`; `bounds.follow(why)` is that for the one that binds a job, if it will bind the job
+  /// as long as that is less than now by not more than what is missing. Since the last look the usage of
+  /// these quotas alone has `changed`, which counts against the bounds of those that `bounds.for_each_above`
+  /// visits; nothing: it may be that of any.
   template <class Why, class Bounds = no_bounds>
-  void look(instant now, change what, Why why, const Bounds& bounds = {}) {
+  void look(instant now, change what, Why why, const Bounds& bounds = {},
+            std::optional<std::span<const quota_id>> changed = {}) {
     lacks_place_ = false;
     if (now >= backoff_ends_) {
       what = change::any;
       backoff_ends_ = without_end;
     }
-    if (what == change::any) wake_bound(bounds);
+    if (what == change::any && !changed) wake_all(bounds);
+    if (what == change::any && changed) {
+      for (const quota_id x : *changed) {
+        bounds.for_each_above(x, [&](quota_id above) { wake_bound(above, bounds); });
+      }
+    }
     for (std::size_t i = open_.size(); i-- > 0;) {
       const std::uint32_t number = open_[i];
       group& g = groups_[number];
@@ -130,10 +150,7 @@ class wait_reasons {
     }
   }
   /// The quotas have changed, and with them all bounds.
-  void forget_bounds() {
-    wake_bound(no_bounds{});
-    bound_.clear();
-  }
+  void forget_bounds() { wake_all(no_bounds{}); }
 
   /// Whether, at the last look, a job that its quota allows could not be placed.
   [[nodiscard]] bool any_lacks_a_place() const noexcept { return lacks_place_; }
@@ -176,8 +193,6 @@ class wait_reasons {
 
     friend auto operator<=>(const kind_key&, const kind_key&) = default;
   };
-  /// A quota and a dimension.
-  using bound_key = std::pair<quota_id, std::size_t>;
   static constexpr std::size_t not_open = std::numeric_limits<std::size_t>::max();
   struct group {
     std::array<instant, clocks> until{};
@@ -188,7 +203,7 @@ class wait_reasons {
     /// much room.
     vector<std::uint32_t> kinds{};
     std::size_t open = not_open;
-    bound_key at{};
+    quota_bound at{};
     quantity needs{};
 
     [[nodiscard]] instant clock(std::size_t c, instant now) const {
@@ -283,23 +298,33 @@ class wait_reasons {
   void bind(std::uint32_t number, const shortfall& by, std::optional<quantity> room) {
     if (!room) return;
     group& g = groups_[number];
-    g.at = {by.quota, by.dimension};
+    g.at = {by.quota, by.dimension,
+            by.kind == bound::guarantee ? capacity_kind::guaranteed : capacity_kind::any};
     g.needs = *room + by.missing;
     bound_[g.at].emplace(g.needs, number);
     close(number);
   }
   /// Groups whose bound has room for them are asked again.
   template <class Bounds>
-  void wake_bound(const Bounds& bounds) {
-    for (auto at = bound_.begin(); at != bound_.end();) {
-      auto& those = at->second;
-      const quantity room = bounds.room(at->first.first, at->first.second);
-      while (!those.empty() && those.begin()->first <= room) {
-        open(those.begin()->second);
-        those.erase(those.begin());
-      }
-      at = those.empty() ? bound_.erase(at) : std::next(at);
+  void wake_all(const Bounds& bounds) {
+    for (auto at = bound_.begin(); at != bound_.end();) at = wake(at, bounds);
+  }
+  /// The same, at one quota.
+  template <class Bounds>
+  void wake_bound(quota_id x, const Bounds& bounds) {
+    for (auto at = bound_.lower_bound({x, 0}); at != bound_.end() && at->first.quota == x;) {
+      at = wake(at, bounds);
     }
+  }
+  template <class At, class Bounds>
+  At wake(At at, const Bounds& bounds) {
+    auto& those = at->second;
+    const quantity room = bounds.room(at->first);
+    while (!those.empty() && those.begin()->first <= room) {
+      open(those.begin()->second);
+      those.erase(those.begin());
+    }
+    return those.empty() ? bound_.erase(at) : std::next(at);
   }
   [[nodiscard]] std::uint32_t number(const sim::job<N>& j, quota_id seen_in) {
     kind_key key{j.quota,       j.request, j.pod_request.room_key(), j.flavors, j.fewest_pods(),
@@ -325,7 +350,7 @@ class wait_reasons {
   /// The groups with pending jobs that are asked when something has changed; and the others, by the room that
   /// they need at the bound that binds them.
   vector<std::uint32_t> open_;
-  std::map<bound_key, std::set<std::pair<quantity, std::uint32_t>>> bound_;
+  std::map<quota_bound, std::set<std::pair<quantity, std::uint32_t>>> bound_;
   vector<entry> of_job_;
   vector<sim::job_index> aside_;
   bool lacks_place_ = false;
