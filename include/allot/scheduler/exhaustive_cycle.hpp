@@ -224,7 +224,8 @@ class exhaustive_cycle {
                                                 ? 0
                                                 : (0 + ... + detail::moves_of<Options>);
   static constexpr bool evicts_after_resize = (std::same_as<Options, eviction_after_resize> || ...);
-  static constexpr bool requeues_all = (std::same_as<Options, requeue_all> || ...);
+  /// Who has others restarted elsewhere may find room at any time.
+  static constexpr bool requeues_all = (std::same_as<Options, requeue_all> || ...) || most_moves > 0;
   using fallback =
       std::conditional_t<(std::same_as<Options, no_second_pass> || ...), no_second_pass, second_pass>;
 
@@ -309,26 +310,26 @@ class exhaustive_cycle {
   bool requeue(Session& session) {
     if constexpr (requeues_all) return session.requeue_inadmissible();
     some_untried_ = true;
-    return session.requeue_inadmissible(detail::chances<Session>{session, most_moves > 0, may_find_victims});
+    return session.requeue_inadmissible(detail::chances<Session>{session, may_find_victims});
   }
-  /// Whether jobs that were not requeued, as they have no chance, are to be tried before the job is admitted:
-  /// it may be their turn first, and then they might have one.
-  [[nodiscard]] bool others_are_untried(Session& session, const record& r, bool evicts) {
-    if (!some_untried_) return false;
-    bool matters = evicts;
-    const ledger<n>& l = session.books().assumed();
-    resources<n> arriving = r.facts.request;
-    for (quota_id x = r.facts.quota; x; x = l.tree().parent(x)) {
-      const bool is_root = !l.tree().parent(x);
-      for (std::size_t d = 0; d < n; ++d) {
-        const quantity left = l.room(x, d) - arriving[d];
-        matters = matters || (is_root && session.queues().matters_to_some(x, d, left));
-        arriving[d] = l.passed_up(x, d, arriving[d]);
-      }
-    }
-    if (!matters) return false;
+  /// Before the job is admitted, and perhaps others are evicted for it: if that may matter to jobs that were
+  /// not requeued because they had no chance, these are requeued after all, for they might have had their
+  /// turn by now, or have a chance after it. Returns whether there are any.
+  bool requeue_before(Session& session, const record& r, bool evicts) {
+    if (!some_untried_ || !(evicts || leaves_too_little(session, r))) return false;
     some_untried_ = false;
     return session.queues().requeue_without_chance(!decided_);
+  }
+  /// Whether a root then leaves less than one of these asks for.
+  [[nodiscard]] static bool leaves_too_little(Session& session, const record& r) {
+    const ledger<n>& l = session.books().assumed();
+    for (std::size_t d = 0; d < n; ++d) {
+      quantity arriving = r.facts.request[d];
+      quota_id x = r.facts.quota;
+      for (; l.tree().parent(x); x = l.tree().parent(x)) arriving = l.passed_up(x, d, arriving);
+      if (session.queues().any_waits_below(x, d, l.room(x, d) - arriving)) return true;
+    }
+    return false;
   }
 
   void sort_shown() {
@@ -467,7 +468,7 @@ class exhaustive_cycle {
     // By now one that is ready soon blocks the queue.
     if (!next) return session.queues().touch(x);
     const job_id id = *next;
-    const attempt a = admit(session, id, true);
+    const attempt a = admit(session, id);
     if (a.is_admitted || a.is_put_off) return;
     if constexpr (makes_reservations) {
       if (reserve(session, id, a)) return session.record_found(id, a.why());
@@ -479,23 +480,23 @@ class exhaustive_cycle {
         !is_behind && detail::owned_reservations<Session>::must_not_be_passed(session, session.jobs().at(id));
     session.mark_inadmissible(x, a.why(), a.ends_by, blocks);
   }
-  /// Admits the pending job, if there is room or can be made. In its turn it is put off if others have to be
-  /// tried before.
-  attempt admit(Session& session, job_id id, bool in_turn) {
+  /// Admits the pending job, if there is room or can be made; it is put off if others have to be tried
+  /// before.
+  attempt admit(Session& session, job_id id) {
     const record& r = session.jobs().at(id);
     attempt a;
     if (r.is_early()) return a;
     const auto find_room = [&]() -> std::optional<place_type> {
       if (a.is_put_off) return std::nullopt;
       const auto at = room_for(session, r, a);
-      if (!at || !others_are_untried(session, r, false) || !in_turn) return at;
+      if (!at || !requeue_before(session, r, false)) return at;
       session.books().places.release(*at);
       a.is_put_off = true;
       return std::nullopt;
     };
     const auto evict_others = [&]() -> std::optional<place_type> {
       if (a.is_put_off) return std::nullopt;
-      return make_room(session, r, a, in_turn);
+      return make_room(session, r, a);
     };
     const auto at = walk_flavors(session, r, find_room, evict_others);
     if (!at) return a;
@@ -587,7 +588,9 @@ class exhaustive_cycle {
       session.record_found(id, session.queues().found(session.jobs().at(id)));
       return {};
     }
-    const attempt a = admit(session, id, false);
+    // It comes before all that wait for their turn.
+    if (std::exchange(some_untried_, false)) session.queues().requeue_without_chance(false);
+    const attempt a = admit(session, id);
     if (!a.is_admitted) session.record_found(id, a.why());
     return a;
   }
@@ -647,8 +650,7 @@ class exhaustive_cycle {
   }
 
   /// A place made by evicting others.
-  [[nodiscard]] std::optional<place_type> make_room(Session& session, const record& r, attempt& a,
-                                                    bool in_turn) {
+  [[nodiscard]] std::optional<place_type> make_room(Session& session, const record& r, attempt& a) {
     if (!session.jobs().may_preempt_again(r)) return std::nullopt;
     if (!r.may_preempt()) {
       a.is_patient = may_find_victims(session, r);
@@ -677,7 +679,7 @@ class exhaustive_cycle {
       } else {
         chosen = way::evicts;
       }
-      a.is_put_off = chosen == way::evicts && others_are_untried(session, r, true) && in_turn;
+      a.is_put_off = chosen == way::evicts && requeue_before(session, r, true);
       return chosen == way::evicts && !a.is_put_off;
     };
     if (may_find_victims(session, r)) {
@@ -693,7 +695,7 @@ class exhaustive_cycle {
       if constexpr (most_moves > 0) return move_others(session, r, a);
       return std::nullopt;
     }
-    if (chosen == way::takes_what_is_free && others_are_untried(session, r, false) && in_turn) {
+    if (chosen == way::takes_what_is_free && requeue_before(session, r, false)) {
       a.is_put_off = true;
       return std::nullopt;
     }
@@ -768,7 +770,7 @@ class exhaustive_cycle {
   vector<quota_id> shown_;
   /// Whether a job has been admitted since the last requeue.
   bool admitted_ = false;
-  /// Whether jobs that were not requeued, as they have no chance, would not have been tried yet.
+  /// Whether this pass began with a requeue, without those that have no chance.
   bool some_untried_ = false;
   /// Whether this pass has decided something.
   bool decided_ = false;

@@ -375,12 +375,11 @@ class session {
     if (p.binding) return detail::in_the_way<session>{*this}.find_leaving(p);
     detail::in_the_way<session>{*this}.find_earlier_turn(p, is_announced);
   }
-  /// Lets all inadmissible jobs be tried again. Returns whether there are any.
-  bool requeue_inadmissible() { return requeue_inadmissible(detail::some_chances{}); }
-  /// The same, but for those of quotas without any of these `chances`, see `detail::queues::requeue`.
-  template <class Chances>
-  bool requeue_inadmissible(const Chances& chances) {
-    const bool any = jobs_.requeue_inadmissible(chances);
+  /// Lets all inadmissible jobs be tried again, or all but those of quotas without any of the
+  /// `detail::chances` that are given. Returns whether there are any.
+  template <class... Chances>
+  bool requeue_inadmissible(const Chances&... chances) {
+    const bool any = jobs_.requeue_inadmissible(chances...);
     erase_if(plan_.pending, [&](const auto& p) {
       if (!jobs_.contains(p.id)) return true;
       record& r = jobs_.at(p.id);

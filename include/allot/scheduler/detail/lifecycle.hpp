@@ -209,11 +209,10 @@ class lifecycle {
   void for_each(Visit visit) const {
     jobs_.for_each(visit);
   }
-  /// Lets inadmissible jobs be tried again that have `chances`, see `queues::requeue`. Returns whether there
-  /// are any.
-  template <class Chances>
-  bool requeue_inadmissible(const Chances& chances) {
-    const bool any = queues_.requeue(chances) || !reservations_.owners().empty();
+  /// Lets inadmissible jobs be tried again, see `queues::requeue`. Returns whether there are any.
+  template <class... Chances>
+  bool requeue_inadmissible(const Chances&... chances) {
+    const bool any = queues_.requeue(chances...) || !reservations_.owners().empty();
     for (const quota_id x : reservations_.owners()) queues_.touch(x);
     return any;
   }

@@ -150,8 +150,8 @@ class pending_queue {
       if (blocked_ && waiting_[k] != first_) continue;
       if (drop_stale(g, is_current)) answered_.reset();
       if (g.jobs.empty()) continue;
-      if ((!blocked_ && (!g.inadmissible || g.ends_by)) || !is_so(g.request_class, g.jobs.front()))
-        return false;
+      const bool is_open = !blocked_ && (!g.inadmissible || g.ends_by);
+      if (is_open || !is_so(g.request_class, g.jobs.front())) return false;
       // As if it were tried again.
       if (g.inadmissible) g.inadmissible = g.jobs.front().rank;
     }

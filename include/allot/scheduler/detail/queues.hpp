@@ -155,8 +155,8 @@ class queues {
   }
   /// The equivalence class with that number; null if no job has it.
   [[nodiscard]] const auto* request_class(class_number number) const { return classes_.find(number); }
-  /// Whether all jobs in the queue of x were tried in vain, by their equivalence classes, and
-  /// `is_so(class_number, job_id)` for the first of each; of a strict queue, for the one that blocks it.
+  /// Whether every equivalence class in the queue of x is inadmissible and has `is_so(class_number, job_id)`
+  /// for its first job. Of a strict queue only the job that blocks it counts.
   template <class IsSo>
   [[nodiscard]] bool all_tried(quota_id x, IsSo is_so) {
     return state_of(x).queue.all_tried(
@@ -183,28 +183,28 @@ class queues {
 
   /// Whether the jobs of x were not requeued with the others, as they have no chance.
   [[nodiscard]] bool has_no_chance(quota_id x) const { return of(x).has_no_chance; }
-  /// Those that had no chance at the last requeue are requeued after all; and those that were tried since, if
-  /// they have been tried `too_early`. Returns whether any had none.
+  /// The jobs that were not requeued for that reason are, after all; and, if they have been tried
+  /// `too_early`, those that were tried since. Returns whether there were any of the former.
   bool requeue_without_chance(bool too_early) {
     bool any = false;
     for (const quota_id x : without_chance_) {
-      state_of(x).is_among_those = false;
+      state_of(x).is_listed = false;
       if (!state_of(x).has_no_chance) continue;
-      requeue(x);
+      requeue_jobs_of(x);
       any = true;
     }
     without_chance_.clear();
     if (!any || !too_early) return any;
     for (const quota_id x : with_inadmissible_) {
       state_of(x).has_inadmissible = false;
-      requeue(x);
+      requeue_jobs_of(x);
     }
     with_inadmissible_.clear();
     return true;
   }
-  /// Whether it may matter to some of those without a chance that no more than `room` is left there.
-  [[nodiscard]] bool matters_to_some(quota_id of, std::size_t d, quantity room) {
-    return watch_.any_below(of, d, room);
+  /// Whether one of them asks for more than `room` of that root.
+  [[nodiscard]] bool any_waits_below(quota_id root, std::size_t d, quantity room) {
+    return watch_.any_waits_below(root, d, room);
   }
 
   // Early jobs.
@@ -247,11 +247,12 @@ class queues {
     std::size_t waiting = 0;
     std::size_t jobs = 0;
     bool has_inadmissible = false;
-    /// Its inadmissible jobs were not requeued, as they have no chance before something changes that is
-    /// watched, or the quota is touched; and how often others had been requeued when they were tried.
+    /// Its inadmissible jobs were not requeued with the others: they have no chance before the quota is
+    /// touched, or something else changes that is watched.
     bool has_no_chance = false;
-    /// Whether it is listed as such, perhaps no longer.
-    bool is_among_those = false;
+    /// Whether it is in `without_chance_`.
+    bool is_listed = false;
+    /// The number of the requeue after which they were tried, if they were not requeued since.
     std::uint32_t no_chance_from = never;
     bool touched = false;
     bool is_frozen = false;
@@ -374,32 +375,32 @@ class queues {
   void has_inadmissible(quota_id x) {
     if (!std::exchange(state_of(x).has_inadmissible, true)) with_inadmissible_.push_back(x);
   }
-  /// Lets inadmissible jobs be tried again, but not those of a quota whose jobs all have no chance:
-  /// `chances.are_none(quota, watch)`, which says by `watch` what would have to change. `chances.look(watch,
-  /// wake)` wakes those for which it has. Returns whether any job was requeued.
-  template <class Chances>
-  bool requeue(Chances chances) {
+  /// Lets inadmissible jobs be tried again, but not those of quotas without any `chances`, see there. Returns
+  /// whether there are any.
+  template <class... Chances>
+  bool requeue(const Chances&... chances) {
     must_requeue_ = false;
     ++requeues_;
-    chances.look(watch_, [this](quota_id x) { look_again(x); });
+    (chances.look(watch_, [this](quota_id x) { look_again(x); }), ...);
     requeuing_.clear();
     std::swap(requeuing_, with_inadmissible_);
     bool any = false;
     for (const quota_id x : requeuing_) {
       quota_state& q = state_of(x);
       q.has_inadmissible = false;
-      if (chances.are_none(x, watch_)) {
+      if ((chances.are_none(x, watch_) || ...)) {
         q.has_no_chance = true;
         q.no_chance_from = std::min(q.no_chance_from, requeues_ - 1);
-        if (!std::exchange(q.is_among_those, true)) without_chance_.push_back(x);
+        if (!std::exchange(q.is_listed, true)) without_chance_.push_back(x);
       } else {
-        requeue(x);
+        requeue_jobs_of(x);
         any = true;
       }
     }
     return any;
   }
-  void requeue(quota_id x) {
+  /// Lets all jobs of x be tried again.
+  void requeue_jobs_of(quota_id x) {
     quota_state& q = state_of(x);
     watch_.forget(x);
     q.has_no_chance = false;
@@ -460,7 +461,7 @@ class queues {
   vector<quota_id> with_inadmissible_;
   /// Those of them that are being requeued.
   vector<quota_id> requeuing_;
-  /// Those whose jobs have no chance, and some whose jobs may have one by now.
+  /// All whose jobs have no chance, and some whose jobs had none.
   vector<quota_id> without_chance_;
   requeue_watch<n, class_number> watch_;
   vector<quota_id> touched_;
