@@ -220,14 +220,7 @@ class division {
     const quantity before = at(c, d).pool;
     at(c, d).granted = amount;
     fill(l, c, d);
-    if (!IsChange || at(c, d).pool == before) return;
-    // A leaf has nothing to divide. The one on the path is passed up with the path.
-    if (!l.tree().children(c).empty() || c == path_.front().quota) {
-      changed_.push_back({c, entitled_[c.index()][d]});
-    } else {
-      entitled_[l.tree().parent(c).index()][d] += at(c, d).pool - own_[c.index()][d];
-      set_own(c, d, at(c, d).pool);
-    }
+    if (IsChange && at(c, d).pool != before) changed_.push_back({c, entitled_[c.index()][d]});
   }
 
   /// What a claimant is granted before the surplus is divided.
