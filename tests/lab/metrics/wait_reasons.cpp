@@ -182,27 +182,33 @@ struct own_bounds {
   void for_each_above(allot::quota_id x, auto visit) const { visit(x); }
 };
 
+/// Whom a look asks, by number.
+template <class Why, class Bounds>
+std::vector<job_index> asked_at(wait_reasons<1>& r, instant now, Why why, const Bounds& bounds,
+                                std::optional<std::span<const allot::quota_id>> changed = {}) {
+  std::vector<job_index> asked;
+  const auto ask = [&](job_index j) {
+    asked.push_back(j);
+    return why(j);
+  };
+  r.look(now, wait_reasons<1>::change::any, ask, bounds, changed);
+  std::sort(asked.begin(), asked.end());
+  return asked;
+}
+
 }  // namespace
 
 TEST_CASE("wait_reasons: who is bound by a quota is asked again once that has room") {
   const std::vector<job<1>> jobs = {job_of(a, 1, 0, 1), job_of(a, 3, 0, 1), job_of(b, 2, 0, 1)};
-  using reasons = wait_reasons<1>;
-  reasons r;
+  wait_reasons<1> r;
   quantity left;
-  std::vector<job_index> asked;
   const auto why = [&](job_index j) {
-    asked.push_back(j);
     const quantity wants = jobs[j].request[0];
     if (wants <= left) return pending_why{pending_reason::behind_head, {}, {}};
     return pending_why{
         pending_reason::quota, allot::shortfall{a, 0, allot::bound::capacity, wants - left}, {}};
   };
-  const auto look = [&](instant now) {
-    asked.clear();
-    r.look(now, reasons::change::any, why, root_bound{left});
-    std::sort(asked.begin(), asked.end());
-    return asked;
-  };
+  const auto look = [&](instant now) { return asked_at(r, now, why, root_bound{left}); };
   for (job_index j = 0; j < jobs.size(); ++j) r.begin(jobs, j, 0, jobs[j].quota);
   CHECK(look(0) == std::vector<job_index>{0, 1, 2});
   CHECK(look(1).empty());
@@ -230,19 +236,14 @@ TEST_CASE("wait_reasons: who is bound by a quota is asked again once that has ro
 
 TEST_CASE("wait_reasons: a group that a bound binds is asked again when usage below that bound has changed") {
   const std::vector<job<1>> jobs = {job_of(a, 1, 0, 1), job_of(b, 1, 0, 1)};
-  using reasons = wait_reasons<1>;
-  reasons r;
+  wait_reasons<1> r;
   quantity left;
-  std::vector<job_index> asked;
   const auto why = [&](job_index j) {
-    asked.push_back(j);
     const auto kind = j == 0 ? allot::bound::borrow_limit : allot::bound::guarantee;
     return pending_why{pending_reason::quota, allot::shortfall{jobs[j].quota, 0, kind, gpus(1)}, {}};
   };
-  const auto look = [&](instant now, std::vector<allot::quota_id> changed) {
-    asked.clear();
-    r.look(now, reasons::change::any, why, own_bounds{left}, std::span<const allot::quota_id>{changed});
-    return asked;
+  const auto look = [&](instant now, const std::vector<allot::quota_id>& changed) {
+    return asked_at(r, now, why, own_bounds{left}, changed);
   };
   for (job_index j = 0; j < jobs.size(); ++j) r.begin(jobs, j, 0, jobs[j].quota);
   CHECK(look(0, {}).size() == 2);

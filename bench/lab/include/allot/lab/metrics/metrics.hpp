@@ -152,11 +152,8 @@ class metrics final : public sim::observer<N> {
   /// The state of a quota after the last event. O(depth).
   [[nodiscard]] quota_moment now(quota_id x) const {
     quota_moment q = meters_[x.index()].now;
-    for (std::size_t d = 0; d < N; ++d) {
-      if (!settings_.gpus[d]) continue;
-      q.borrowed += loans_.borrowed(x, d);
-      q.lent += loans_.lent(x, d);
-    }
+    q.borrowed = sum_of<std::int64_t>([&](std::size_t d) { return loans_.borrowed(x, d); });
+    q.lent = sum_of<std::int64_t>([&](std::size_t d) { return loans_.lent(x, d); });
     return q;
   }
   /// The quotas whose own jobs something has happened to at the last instant, by id: what others are entitled
@@ -212,10 +209,9 @@ class metrics final : public sim::observer<N> {
       q.satisfaction = m.satisfaction;
       q.active = m.active;
       q.of.allocated = m.used;
-      for (std::size_t d = 0; d < N; ++d) {
-        q.of.borrowed += loans_.borrowed_time(q.quota, d, in_window(last_));
-        q.of.lent += loans_.lent_time(q.quota, d, in_window(last_));
-      }
+      const instant until = in_window(last_);
+      q.of.borrowed = sum_of<wide>([&](std::size_t d) { return loans_.borrowed_time(q.quota, d, until); });
+      q.of.lent = sum_of<wide>([&](std::size_t d) { return loans_.lent_time(q.quota, d, until); });
       q.of.fair_share_error = m.missed;
       all.of.allocated += m.used;
       all.of.fair_share_error += m.missed;
@@ -261,8 +257,7 @@ class metrics final : public sim::observer<N> {
       for (quota_id x = h.quota; is_followed && x != by.quota; x = policy.tree().parent(x)) {
         is_followed = policy.counted().supply_of(x, by.dimension).kept == quantity{};
       }
-      const auto kind = by.kind == bound::guarantee ? capacity_kind::guaranteed : capacity_kind::any;
-      return is_followed ? std::optional{room({by.quota, by.dimension, kind})} : std::nullopt;
+      return is_followed ? std::optional{room(quota_bound::of(by))} : std::nullopt;
     }
     [[nodiscard]] quantity room(const quota_bound& of) const {
       return sim.scheduler().counted().room(of.quota, of.dimension, of.kind);
@@ -343,11 +338,16 @@ class metrics final : public sim::observer<N> {
     reasons_.begin(sim.jobs(), j, sim.now(), view.quota(j));
   }
   [[nodiscard]] std::int64_t sum(const resources<N>& r) const {
-    std::int64_t milli = 0;
+    return sum_of<std::int64_t>([&](std::size_t d) { return r[d].in_milli(); });
+  }
+  /// Of what is measured in the dimensions that are GPUs.
+  template <class Sum, class Amount>
+  [[nodiscard]] Sum sum_of(Amount amount) const {
+    Sum all = 0;
     for (std::size_t d = 0; d < N; ++d) {
-      if (settings_.gpus[d]) milli += r[d].in_milli();
+      if (settings_.gpus[d]) all += amount(d);
     }
-    return milli;
+    return all;
   }
 
   void end_run(const sim::simulator<N>& sim, sim::job_index j) {
@@ -553,10 +553,7 @@ class metrics final : public sim::observer<N> {
     if (m.could_claim && !std::exchange(m.is_claimant, true)) claimants_.push_back(x);
   }
   [[nodiscard]] bool lends(quota_id x) const {
-    for (std::size_t d = 0; d < N; ++d) {
-      if (settings_.gpus[d] && loans_.lends(x, d)) return true;
-    }
-    return false;
+    return sum_of<int>([&](std::size_t d) { return loans_.lends(x, d) ? 1 : 0; }) > 0;
   }
 
   metrics_settings<N> settings_;

@@ -53,6 +53,11 @@ struct quota_bound {
   std::size_t dimension = 0;
   capacity_kind kind = capacity_kind::any;
 
+  /// The one that binds.
+  [[nodiscard]] static quota_bound of(const shortfall& by) noexcept {
+    return {by.quota, by.dimension,
+            by.kind == bound::guarantee ? capacity_kind::guaranteed : capacity_kind::any};
+  }
   friend auto operator<=>(const quota_bound&, const quota_bound&) = default;
 };
 
@@ -125,12 +130,7 @@ class wait_reasons {
       what = change::any;
       backoff_ends_ = without_end;
     }
-    if (what == change::any && !changed) wake_all(bounds);
-    if (what == change::any && changed) {
-      for (const quota_id x : *changed) {
-        bounds.for_each_above(x, [&](quota_id above) { wake_bound(above, bounds); });
-      }
-    }
+    if (what == change::any) wake(changed, bounds);
     for (std::size_t i = open_.size(); i-- > 0;) {
       const std::uint32_t number = open_[i];
       group& g = groups_[number];
@@ -298,18 +298,23 @@ class wait_reasons {
   void bind(std::uint32_t number, const shortfall& by, std::optional<quantity> room) {
     if (!room) return;
     group& g = groups_[number];
-    g.at = {by.quota, by.dimension,
-            by.kind == bound::guarantee ? capacity_kind::guaranteed : capacity_kind::any};
+    g.at = quota_bound::of(by);
     g.needs = *room + by.missing;
     bound_[g.at].emplace(g.needs, number);
     close(number);
   }
-  /// Groups whose bound has room for them are asked again.
+  /// Groups whose bound has room for them are asked again, at bounds against which the usage of these counts.
+  template <class Bounds>
+  void wake(std::optional<std::span<const quota_id>> changed, const Bounds& bounds) {
+    if (!changed) return wake_all(bounds);
+    for (const quota_id x : *changed) {
+      bounds.for_each_above(x, [&](quota_id above) { wake_bound(above, bounds); });
+    }
+  }
   template <class Bounds>
   void wake_all(const Bounds& bounds) {
     for (auto at = bound_.begin(); at != bound_.end();) at = wake(at, bounds);
   }
-  /// The same, at one quota.
   template <class Bounds>
   void wake_bound(quota_id x, const Bounds& bounds) {
     for (auto at = bound_.lower_bound({x, 0}); at != bound_.end() && at->first.quota == x;) {
