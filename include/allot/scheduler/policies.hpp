@@ -113,11 +113,9 @@ struct consolidation {};
 /// Jobs are evicted once a quota has shrunk below its usage. Otherwise none is before an owner needs the
 /// room.
 struct eviction_after_resize {};
-/// Whenever anything is given back, all inadmissible jobs are tried again. Otherwise those are not that have
-/// no chance: a finish in a cluster of 10,000 quotas whose jobs wait for whole nodes costs 50 us instead of
-/// 280
-/// (`allot replay --timing`, 1,000,000 jobs). The decisions are the same but for the order in which quotas
-/// may use what an eviction leaves over.
+/// Whenever anything is given back, all inadmissible jobs are tried again. Otherwise those are left out that
+/// have no chance. The decisions are the same, but at 10,000 quotas on 10,000 GPUs an event of a replay costs
+/// 560 us instead of 5 (`allot replay --timing`, the first 97,000 events of a million jobs of `--model mix`).
 struct requeue_all {};
 
 namespace detail {
