@@ -38,6 +38,7 @@ struct pending_why {
   pending_reason reason{};
   std::optional<allot::shortfall> binding{};
   std::optional<allot::gpu::unplaceable> placement{};
+  job_index what = 0;
 };
 pending_why by_quota() {
   return {pending_reason::quota, allot::shortfall{a, 0, allot::bound::capacity, gpus(1)}, {}};
@@ -168,6 +169,7 @@ namespace {
 struct root_bound {
   const quantity& left;
   std::optional<quantity> follow(const pending_why&) const { return left; }
+  bool follow_all(const pending_why&, auto) const { return false; }
   quantity room(const allot::lab::quota_bound&) const { return left; }
   void for_each_above(allot::quota_id, auto) const {}
 };
@@ -175,10 +177,24 @@ struct root_bound {
 struct own_bounds {
   const quantity& left;
   std::optional<quantity> follow(const pending_why&) const { return quantity{}; }
+  bool follow_all(const pending_why&, auto) const { return false; }
   quantity room(const allot::lab::quota_bound& of) const {
     CHECK((of.kind == allot::capacity_kind::guaranteed) == (of.quota == b));
     return left;
   }
+  void for_each_above(allot::quota_id x, auto visit) const { visit(x); }
+};
+
+/// Each quota's own bound, of which so much is left.
+struct quota_bounds {
+  const std::vector<job<1>>& jobs;
+  const std::map<allot::quota_id, quantity>& left;
+  std::optional<quantity> follow(const pending_why& h) const { return left.at(jobs[h.what].quota); }
+  bool follow_all(const pending_why& h, auto visit) const {
+    visit(allot::lab::quota_bound{jobs[h.what].quota}, jobs[h.what].request[0]);
+    return true;
+  }
+  quantity room(const allot::lab::quota_bound& of) const { return left.at(of.quota); }
   void for_each_above(allot::quota_id x, auto visit) const { visit(x); }
 };
 
@@ -251,6 +267,53 @@ TEST_CASE("wait_reasons: a group that a bound binds is asked again when usage be
   CHECK(look(1, {}).empty());
   CHECK(look(2, {b}) == std::vector<job_index>{1});
   CHECK(look(3, {a}) == std::vector<job_index>{0});
+}
+
+TEST_CASE("wait_reasons: of groups that wait for the same place one is asked, while bounds let them in") {
+  const std::vector<job<1>> jobs = {job_of(a, 1, 0, 1), job_of(b, 1, 0, 1), job_of(b, 2, 0, 1)};
+  std::map<allot::quota_id, quantity> left = {{a, gpus(2)}, {b, gpus(2)}};
+  auto obstacle = allot::gpu::obstacle::fragmented;
+  const auto why = [&](job_index j) {
+    const quantity missing = jobs[j].request[0] - left[jobs[j].quota];
+    if (missing <= quantity{}) return by_place(obstacle);
+    return pending_why{
+        pending_reason::quota, allot::shortfall{jobs[j].quota, 0, allot::bound::capacity, missing}, {}};
+  };
+  wait_reasons<1> r;
+  const auto look = [&](instant now, const std::vector<allot::quota_id>& changed) {
+    std::vector<job_index> asked;
+    const auto ask = [&](job_index j) {
+      asked.push_back(j);
+      auto h = why(j);
+      h.what = j;
+      return h;
+    };
+    r.look(now, wait_reasons<1>::change::any, ask, quota_bounds{jobs, left}, std::span{changed});
+    return asked.size();
+  };
+  for (job_index j = 0; j < jobs.size(); ++j) r.begin(jobs, j, 0, jobs[j].quota);
+  CHECK(look(0, {}) == 3 + 2);
+  CHECK(look(1, {}) == 2);
+  // All of them wait for another cause at once.
+  obstacle = allot::gpu::obstacle::full;
+  CHECK(look(2, {a}) == 2);
+  CHECK(r.any_lacks_a_place());
+  // b leaves less than one of its jobs asks for; then as much as before.
+  left[b] = gpus(1);
+  CHECK(look(4, {b}) == 1 + 1);
+  CHECK(look(7, {}) == 1);
+  left[b] = gpus(2);
+  CHECK(look(9, {b}) == 1 + 2);
+  // Whose place others wait for, too, and the last one.
+  r.end(0, 10);
+  CHECK(look(10, {}) == 2);
+  r.end(1, 11);
+  r.end(2, 11);
+  CHECK(look(11, {}) == 0);
+  CHECK_FALSE(r.any_lacks_a_place());
+  CHECK(r.split(0, 10, 11) == split{0, 2, 8, 0});
+  CHECK(r.split(1, 11, 11) == split{0, 2, 9, 0});
+  CHECK(r.split(2, 11, 11) == split{5, 2, 4, 0});
 }
 
 TEST_CASE("wait_reasons: the split of a run, worked by hand") {

@@ -249,15 +249,39 @@ class metrics final : public sim::observer<N> {
     template <class Pending>
     [[nodiscard]] std::optional<quantity> follow(const Pending& h) const {
       const shortfall& by = *h.binding;
+      const bool is_followed = are_followed(h, by.dimension, by.quota);
+      return is_followed ? std::optional{room(quota_bound::of(by))} : std::nullopt;
+    }
+    template <class Pending, class Visit>
+    [[nodiscard]] bool follow_all(const Pending& h, Visit visit) const {
+      const resources<N>& request = sim.scheduler().request(h.id);
+      for (std::size_t d = 0; d < N; ++d) {
+        if (request[d] == quantity{}) continue;
+        if (!are_followed(h, d, quota_id::none())) return false;
+        // A job that can't be preempted may still not be one of guaranteed capacity. Where that leaves too
+        // little, it is not.
+        const bool may_be_guaranteed = !sim.jobs()[h.what].preemptible;
+        sim.scheduler().counted().for_each_bound(
+            h.quota, d, may_be_guaranteed ? capacity_kind::guaranteed : capacity_kind::any,
+            [&](quota_id x, quantity room, bool of_all) {
+              const auto kind = of_all ? capacity_kind::any : capacity_kind::guaranteed;
+              if (request[d] <= room) visit({x, d, kind}, request[d]);
+            });
+      }
+      return true;
+    }
+    /// Of the job's quota and those above it, before the last.
+    template <class Pending>
+    [[nodiscard]] bool are_followed(const Pending& h, std::size_t d, quota_id last) const {
       const allot::sim::job<N>& j = sim.jobs()[h.what];
       const auto& policy = sim.scheduler();
       // With flavors, what it asks for may change.
-      bool is_followed = policy.binds_by_law() && j.flavors == 0 && j.unlike == 0;
+      bool are = policy.binds_by_law() && j.flavors == 0 && j.unlike == 0;
       // What a quota below keeps, and does not use, leaves more.
-      for (quota_id x = h.quota; is_followed && x != by.quota; x = policy.tree().parent(x)) {
-        is_followed = policy.counted().supply_of(x, by.dimension).kept == quantity{};
+      for (quota_id x = h.quota; are && x && x != last; x = policy.tree().parent(x)) {
+        are = !policy.tree().parent(x) || policy.counted().supply_of(x, d).kept == quantity{};
       }
-      return is_followed ? std::optional{room(quota_bound::of(by))} : std::nullopt;
+      return are;
     }
     [[nodiscard]] quantity room(const quota_bound& of) const {
       return sim.scheduler().counted().room(of.quota, of.dimension, of.kind);

@@ -67,8 +67,9 @@ struct quota_bound {
 /// the same request whose quotas the policy does not tell apart. So each such group has a clock for each
 /// cause, of which one runs at a time, and a job waits for a cause as long as that clock of its group runs
 /// while the job is pending: each job that comes or goes is O(log kinds), and a change of state O(groups with
-/// pending jobs), however many jobs are pending. Groups that a bound of a quota binds are not asked again
-/// before it has room for them, as far as that can be followed. 36 bytes per job.
+/// pending jobs), however many jobs are pending. As far as bounds can be followed, groups that one binds are
+/// not asked again before it has room for them; and of those that none binds, which wait for a place, only
+/// one of each request is asked while that is so. 36 bytes per job.
 template <std::size_t N = 1>
 class wait_reasons {
  public:
@@ -114,14 +115,17 @@ class wait_reasons {
   /// Bounds that are not followed: see `look`.
   struct no_bounds {
     [[nodiscard]] std::optional<quantity> follow(const auto&) const { return std::nullopt; }
+    [[nodiscard]] bool follow_all(const auto&, auto) const { return false; }
     [[nodiscard]] quantity room(const quota_bound&) const { return quantity::unlimited(); }
     void for_each_above(quota_id, auto) const {}
   };
   /// Finds for every group why its jobs wait from now on; `why(job)` is as in a plan. What a bound leaves is
   /// `bounds.room(bound)`; `bounds.follow(why)` is that for the one that binds a job, if it will bind the job
-  /// as long as that is less than now by not more than what is missing. Since the last look the usage of
-  /// these quotas alone has `changed`, which counts against the bounds of those that `bounds.for_each_above`
-  /// visits; nothing: it may be that of any.
+  /// as long as that is less than now by not more than what is missing. For a job that none binds,
+  /// `bounds.follow_all(why, visit)` calls `visit(bound, amount)` for each that has to leave that much, and
+  /// returns whether that can be followed. Since the last look the usage of these quotas alone has `changed`,
+  /// which counts against the bounds of those that `bounds.for_each_above` visits; nothing: it may be that of
+  /// any.
   template <class Why, class Bounds = no_bounds>
   void look(instant now, change what, Why why, const Bounds& bounds = {},
             std::optional<std::span<const quota_id>> changed = {}) {
@@ -130,27 +134,43 @@ class wait_reasons {
       what = change::any;
       backoff_ends_ = without_end;
     }
-    if (what == change::any) wake(changed, bounds);
+    if (what != change::nothing) wake(what, changed, bounds);
     for (std::size_t i = open_.size(); i-- > 0;) {
       const std::uint32_t number = open_[i];
       group& g = groups_[number];
       const bool stays =
           what == change::nothing || (what == change::less_room && g.cause == wait_cause::fair_share);
       if (!g.known || !stays) {
-        g.pass(now);
         const auto h = why(kinds_[g.kinds.front()].first);
-        g.cause = cause_of(h);
+        g.set(cause_of(h), now);
         if constexpr (requires { h.backs_off.until; }) {
           if (h.backs_off) backoff_ends_ = std::min(backoff_ends_, h.backs_off.until);
         }
         g.known = true;
-        if (g.cause == wait_cause::fair_share && h.binding) bind(number, *h.binding, bounds.follow(h));
+        if (g.cause == wait_cause::fair_share) {
+          if (h.binding) bind(number, *h.binding, bounds.follow(h));
+        } else if (h.reason != pending_reason::not_ready && h.reason != pending_reason::held) {
+          admit(number, h, bounds);
+        }
       }
-      lacks_place_ = lacks_place_ || g.cause == wait_cause::fragmentation || g.cause == wait_cause::capacity;
+      lacks_place_ = lacks_place_ || is_of_places(g.cause);
+    }
+    for (const std::uint32_t k : busy_places_) {
+      place& p = places_[k];
+      if (what != change::nothing) {
+        const wait_cause cause = cause_of(why(kinds_[groups_[p.groups.front()].kinds.front()].first));
+        if (std::exchange(p.cause, cause) != cause) {
+          for (const std::uint32_t number : p.groups) groups_[number].set(cause, now);
+        }
+      }
+      lacks_place_ = lacks_place_ || is_of_places(p.cause);
     }
   }
   /// The quotas have changed, and with them all bounds.
-  void forget_bounds() { wake_all(no_bounds{}); }
+  void forget_bounds() {
+    while (!kept_out_.empty()) reopen(kept_out_.begin()->group);
+    while (!let_in_.empty()) reopen(let_in_.begin()->group);
+  }
 
   /// Whether, at the last look, a job that its quota allows could not be placed.
   [[nodiscard]] bool any_lacks_a_place() const noexcept { return lacks_place_; }
@@ -193,26 +213,41 @@ class wait_reasons {
 
     friend auto operator<=>(const kind_key&, const kind_key&) = default;
   };
-  static constexpr std::size_t not_open = std::numeric_limits<std::size_t>::max();
+  /// What a group needs of a bound.
+  struct need {
+    quota_bound of;
+    quantity amount;
+    std::uint32_t group = 0;
+
+    friend auto operator<=>(const need&, const need&) = default;
+  };
   struct group {
     std::array<instant, clocks> until{};
     instant since = 0;
     wait_cause cause = wait_cause::order;
     bool known = false;
-    /// Those with pending jobs. If there are any, its place in `open_`, or else which bound has to have how
-    /// much room.
+    /// Those with pending jobs.
     vector<std::uint32_t> kinds{};
-    std::size_t open = not_open;
-    quota_bound at{};
-    quantity needs{};
+    /// If there are any: open, or kept out by a bound, or among those of its place that no bound keeps out.
+    /// What it needs of the bounds that are followed; and where it is in `open_`, or among those.
+    bool is_open = false;
+    std::uint32_t place = 0;
+    std::size_t at = 0;
+    vector<need> needs{};
 
     [[nodiscard]] instant clock(std::size_t c, instant now) const {
       return until[c] + (static_cast<std::size_t>(cause) == c ? now - since : 0);
     }
-    void pass(instant now) {
+    void set(wait_cause next, instant now) {
       if (cause != wait_cause::order) until[static_cast<std::size_t>(cause)] += now - since;
       since = now;
+      cause = next;
     }
+  };
+  /// The groups that ask for the same place, and that no bound keeps out: they wait for the same cause.
+  struct place {
+    vector<std::uint32_t> groups;
+    wait_cause cause = wait_cause::order;
   };
   struct kind {
     quota_id quota;
@@ -268,68 +303,114 @@ class wait_reasons {
     remove(of_quota_[k.quota.index()], e.kind, &kind::in_quota);
     remove(g.kinds, e.kind, &kind::in_group);
     if (!g.kinds.empty()) return;
-    if (g.open != not_open) return close(k.group);
-    const auto those = bound_.find(g.at);
-    those->second.erase({g.needs, k.group});
-    if (those->second.empty()) bound_.erase(those);
+    if (!g.is_open) reopen(k.group);
+    close(k.group);
   }
-  void enter(vector<std::uint32_t>& list, std::uint32_t k, std::size_t kind::*place) {
-    kinds_[k].*place = list.size();
+  void enter(vector<std::uint32_t>& list, std::uint32_t k, std::size_t kind::*at) {
+    kinds_[k].*at = list.size();
     list.push_back(k);
   }
-  void remove(vector<std::uint32_t>& list, std::uint32_t k, std::size_t kind::*place) {
-    kinds_[list.back()].*place = kinds_[k].*place;
-    list[kinds_[k].*place] = list.back();
+  void remove(vector<std::uint32_t>& list, std::uint32_t k, std::size_t kind::*at) {
+    kinds_[list.back()].*at = kinds_[k].*at;
+    list[kinds_[k].*at] = list.back();
     list.pop_back();
   }
   [[nodiscard]] const group& group_of(const entry& e) const { return groups_[kinds_[e.kind].group]; }
 
+  [[nodiscard]] static bool is_of_places(wait_cause cause) {
+    return cause == wait_cause::fragmentation || cause == wait_cause::capacity;
+  }
   void open(std::uint32_t number) {
-    groups_[number].open = open_.size();
-    open_.push_back(number);
+    groups_[number].is_open = true;
+    enter(open_, number);
   }
   void close(std::uint32_t number) {
-    const std::size_t at = std::exchange(groups_[number].open, not_open);
-    open_[at] = open_.back();
-    open_.pop_back();
-    if (at < open_.size()) groups_[open_[at]].open = at;
+    groups_[number].is_open = false;
+    remove(open_, number);
+  }
+  void enter(vector<std::uint32_t>& list, std::uint32_t number) {
+    groups_[number].at = list.size();
+    list.push_back(number);
+  }
+  void remove(vector<std::uint32_t>& list, std::uint32_t number) {
+    groups_[list.back()].at = groups_[number].at;
+    list[groups_[number].at] = list.back();
+    list.pop_back();
   }
   /// The group is not asked again before the bound has that much more room.
   void bind(std::uint32_t number, const shortfall& by, std::optional<quantity> room) {
     if (!room) return;
-    group& g = groups_[number];
-    g.at = quota_bound::of(by);
-    g.needs = *room + by.missing;
-    bound_[g.at].emplace(g.needs, number);
+    const need n{quota_bound::of(by), *room + by.missing, number};
+    groups_[number].needs.push_back(n);
+    kept_out_.insert(n);
     close(number);
   }
-  /// Groups whose bound has room for them are asked again, at bounds against which the usage of these counts.
+  /// No bound keeps the group out: it is not asked again while that is so, as far as bounds can be followed.
+  template <class Why, class Bounds>
+  void admit(std::uint32_t number, const Why& h, const Bounds& bounds) {
+    group& g = groups_[number];
+    const bool are_followed = bounds.follow_all(h, [&](const quota_bound& of, quantity amount) {
+      g.needs.push_back({of, amount, number});
+    });
+    if (!are_followed) return g.needs.clear();
+    for (const need& n : g.needs) let_in_.insert(n);
+    close(number);
+    place& p = places_[g.place];
+    if (p.groups.empty()) {
+      busy_places_.push_back(g.place);
+      p.cause = g.cause;
+    }
+    enter(p.groups, number);
+  }
+  /// What is known of the bounds of the group no longer holds: it is asked again.
+  void reopen(std::uint32_t number) {
+    group& g = groups_[number];
+    const bool is_kept_out = g.needs.size() == 1 && kept_out_.erase(g.needs.front()) > 0;
+    if (!is_kept_out) {
+      for (const need& n : g.needs) let_in_.erase(n);
+      place& p = places_[g.place];
+      remove(p.groups, number);
+      if (p.groups.empty()) erase(busy_places_, g.place);
+    }
+    g.needs.clear();
+    open(number);
+  }
+  /// Asks groups again that a bound keeps out and has room for, and those that one lets in and has none for:
+  /// at the bounds against which the usage of these quotas counts.
   template <class Bounds>
-  void wake(std::optional<std::span<const quota_id>> changed, const Bounds& bounds) {
-    if (!changed) return wake_all(bounds);
-    for (const quota_id x : *changed) {
-      bounds.for_each_above(x, [&](quota_id above) { wake_bound(above, bounds); });
+  void wake(change what, std::optional<std::span<const quota_id>> changed, const Bounds& bounds) {
+    const auto wake_at = [&](quota_id x) {
+      for_each_bound(let_in_, x, [&](const quota_bound& of) {
+        const need most{of, bounds.room(of), none};
+        while (const need* const more = first_at(let_in_.upper_bound(most), let_in_, of)) reopen(more->group);
+      });
+      if (what != change::any) return;
+      for_each_bound(kept_out_, x, [&](const quota_bound& of) {
+        const quantity room = bounds.room(of);
+        const need least{of, quantity{}, 0};
+        for (;;) {
+          const need* const first = first_at(kept_out_.lower_bound(least), kept_out_, of);
+          if (first == nullptr || first->amount > room) return;
+          reopen(first->group);
+        }
+      });
+    };
+    if (!changed) return wake_at(quota_id::none());
+    for (const quota_id x : *changed) bounds.for_each_above(x, wake_at);
+  }
+  /// Calls `visit(bound)` for each of x, or of all quotas, of which these need something.
+  template <class Visit>
+  static void for_each_bound(const std::set<need>& those, quota_id x, Visit visit) {
+    auto at = x ? those.lower_bound({{x}, {}, 0}) : those.begin();
+    while (at != those.end() && (!x || at->of.quota == x)) {
+      const need last{at->of, quantity::unlimited(), none};
+      visit(last.of);
+      at = those.upper_bound(last);
     }
   }
-  template <class Bounds>
-  void wake_all(const Bounds& bounds) {
-    for (auto at = bound_.begin(); at != bound_.end();) at = wake(at, bounds);
-  }
-  template <class Bounds>
-  void wake_bound(quota_id x, const Bounds& bounds) {
-    for (auto at = bound_.lower_bound({x, 0}); at != bound_.end() && at->first.quota == x;) {
-      at = wake(at, bounds);
-    }
-  }
-  template <class At, class Bounds>
-  At wake(At at, const Bounds& bounds) {
-    auto& those = at->second;
-    const quantity room = bounds.room(at->first);
-    while (!those.empty() && those.begin()->first <= room) {
-      open(those.begin()->second);
-      those.erase(those.begin());
-    }
-    return those.empty() ? bound_.erase(at) : std::next(at);
+  [[nodiscard]] static const need* first_at(std::set<need>::const_iterator at, const std::set<need>& those,
+                                            const quota_bound& of) {
+    return at != those.end() && at->of == of ? &*at : nullptr;
   }
   [[nodiscard]] std::uint32_t number(const sim::job<N>& j, quota_id seen_in) {
     kind_key key{j.quota,       j.request, j.pod_request.room_key(), j.flavors, j.fewest_pods(),
@@ -339,7 +420,13 @@ class wait_reasons {
       // Which flavors a job asks for is its own.
       if (j.flavors == 0 && j.unlike == 0) key.quota = seen_in;
       const auto alike = groups_of_.try_emplace(key, static_cast<std::uint32_t>(groups_.size()));
-      if (alike.second) groups_.emplace_back();
+      if (alike.second) {
+        key.quota = quota_id::none();
+        const auto its = places_of_.try_emplace(key, static_cast<std::uint32_t>(places_.size()));
+        if (its.second) places_.emplace_back();
+        groups_.emplace_back();
+        groups_.back().place = its.first->second;
+      }
       kinds_.push_back({j.quota, alike.first->second});
       if (of_quota_.size() <= j.quota.index()) of_quota_.resize(j.quota.index() + 1);
     }
@@ -352,10 +439,14 @@ class wait_reasons {
   vector<vector<std::uint32_t>> of_quota_;
   std::map<kind_key, std::uint32_t> groups_of_;
   vector<group> groups_;
-  /// The groups with pending jobs that are asked when something has changed; and the others, by the room that
-  /// they need at the bound that binds them.
+  /// By request, whatever the quota; and those with groups that no bound keeps out.
+  std::map<kind_key, std::uint32_t> places_of_;
+  vector<place> places_;
+  vector<std::uint32_t> busy_places_;
+  /// The groups with pending jobs that are asked whenever something has changed, and what the others need.
   vector<std::uint32_t> open_;
-  std::map<quota_bound, std::set<std::pair<quantity, std::uint32_t>>> bound_;
+  std::set<need> kept_out_;
+  std::set<need> let_in_;
   vector<entry> of_job_;
   vector<sim::job_index> aside_;
   bool lacks_place_ = false;
