@@ -520,6 +520,7 @@ std::vector<quota_spec<>> crowd_specs(random_source& random) {
     specs.push_back({.name = name, .parent = "root", .nominal = amount(300), .inclusive = random.one_in(2)});
     specs.back().overcommit = specs.back().inclusive;
   }
+  const bool are_equal = random.one_in(3);
   for (std::size_t i = 0; i < 360; ++i) {
     const char* const parents[] = {"root", "few", "crowd"};
     specs.push_back({.name = 'u' + std::to_string(i),
@@ -527,6 +528,7 @@ std::vector<quota_spec<>> crowd_specs(random_source& random) {
                      .nominal = amount(5)});
     quota_spec<>& s = specs.back();
     s.weight[0] = fair_weight::milli(random.one_in(9) ? 0 : random.between(1, random.one_in(2) ? 3 : 3000));
+    if (are_equal) s.weight[0] = fair_weight::milli(1000);
     if (random.one_in(6)) s.borrow[0] = limit::at_most(quantity::milli(random.between(0, 9)));
     if (random.one_in(6)) s.lend[0] = limit::at_most(quantity::milli(random.between(0, 4)));
   }
