@@ -47,7 +47,8 @@ class ordered_by_maxima {
   /// Calls `visit(place)` for those of them whose number is above the bound. It may set that number.
   template <class Visit>
   void for_each_above(std::int64_t bound, std::size_t first, std::size_t last, Visit visit) const {
-    for_each_above(bound, first, last, visit, 1, 0, half_);
+    // Mostly there is none.
+    if (greatest(first, last) > bound) for_each_above(bound, first, last, visit, 1, 0, half_);
   }
 
  private:
@@ -83,7 +84,7 @@ class kept_portions {
   /// Begins with that many portions, without room; to be followed by `set` for each and `begin`.
   void reset(std::size_t count) {
     seats_.assign(count, {});
-    room_ = given_ = 0;
+    open_portions_ = open_classes_ = room_ = given_ = 0;
   }
   /// The portion at this place, and what it has been given. Precondition: no number is negative.
   void set(std::size_t place, std::int64_t weight, std::int64_t room, std::int64_t given) {
@@ -152,10 +153,9 @@ class kept_portions {
   template <class Visit>
   [[nodiscard]] bool settle(std::int64_t amount, Visit visit) {
     const std::int64_t wanted = std::min(amount, room_);
-    const auto most = moves_of_all * static_cast<std::int64_t>(seats_.size());
     if (wanted == room_) {
       fill();
-    } else if (std::abs(wanted - given_) > most) {
+    } else if (!is_cheap(std::abs(wanted - given_))) {
       forget();
       return false;
     } else if (given_ < wanted) {
@@ -175,8 +175,10 @@ class kept_portions {
   using number = std::uint32_t;
   static constexpr number none = ~number{0};
   static constexpr std::size_t word_bits = 64;
-  /// So many moves of each portion cost as much as a division from scratch.
-  static constexpr std::int64_t moves_of_all = 16;
+  /// A division from scratch takes as long as a turn for one in so many portions, or as so many moves of
+  /// each.
+  static constexpr std::int64_t portions_of_turn = 5;
+  static constexpr std::int64_t moves_of_all = 4;
 
   struct seat {
     std::int64_t weight = 0;
@@ -245,10 +247,10 @@ class kept_portions {
     if (partly == nullptr && !(has_both && next_turn(next_[1]) == last_turn(last_[1]))) return;
     const turn now = next_turn(partly != nullptr ? partly->of : next_[1]);
     // Classes of which all that are open have had theirs.
-    list_tied<false>(1, now);
+    list_tied<false>(now);
     for (const number c : tied_) set_level(c, classes_[c].level - 1);
     tied_.clear();
-    list_tied<true>(1, now);
+    list_tied<true>(now);
     line_up();
     while (cut_ < line_.size() && has_unit(line_[cut_])) ++cut_;
   }
@@ -261,7 +263,9 @@ class kept_portions {
     weight_class& its = classes_[s.of];
     const bool is_open = s.room > its.level;
     if (std::exchange(s.is_open, is_open) != is_open) {
-      is_open ? ++its.open : --its.open;
+      open_portions_ += is_open ? 1 : -1;
+      if (is_open && its.open++ == 0) ++open_classes_;
+      if (!is_open && --its.open == 0) --open_classes_;
       open_[i / word_bits] ^= std::uint64_t{1} << (i % word_bits);
     }
     least_open_.set(i, is_open ? -s.room : ordered_by_maxima::none);
@@ -294,6 +298,14 @@ class kept_portions {
     if (is_same && its.open > 0) tied_.push_back(c);
   }
 
+  /// Whether that many units are moved in less time than they are divided from scratch, as far as can be
+  /// told.
+  [[nodiscard]] bool is_cheap(std::int64_t units) const {
+    if (classes_.size() == 1) return true;
+    const auto all = static_cast<std::int64_t>(seats_.size());
+    if (units > moves_of_all * all) return false;
+    return units * open_classes_ * portions_of_turn <= all * std::max<std::int64_t>(1, open_portions_);
+  }
   void give(std::size_t i, std::int64_t more) {
     seats_[i].given += more;
     given_ += more;
@@ -317,7 +329,7 @@ class kept_portions {
   void advance(std::int64_t units) {
     while (units > 0) {
       if (tied_.empty()) {
-        list_tied<true>(1, next_turn(next_[1]));
+        list_tied<true>(next_turn(next_[1]), next_[1]);
         line_up();
         cut_ = 0;
       }
@@ -338,7 +350,7 @@ class kept_portions {
   void retreat(std::int64_t units) {
     while (units > 0) {
       if (tied_.empty()) {
-        list_tied<false>(1, last_turn(last_[1]));
+        list_tied<false>(last_turn(last_[1]), last_[1]);
         for (const number c : tied_) set_level(c, classes_[c].level - 1);
         line_up();
         cut_ = line_.size();
@@ -358,15 +370,16 @@ class kept_portions {
     }
   }
 
-  /// Lists the classes whose next units, or last ones, have that turn, which none precedes (or follows).
+  /// Lists the classes whose next units, or last ones, have that turn, which none precedes (or follows). That
+  /// one has it is known of a class.
   template <bool More>
-  void list_tied(std::size_t at, const turn& when) {
+  void list_tied(const turn& when, number known = none, std::size_t at = 1) {
     const number best = More ? next_[at] : last_[at];
     if (More ? !has_next(best) : !has_last(best)) return;
-    if ((More ? next_turn(best) : last_turn(best)) != when) return;
+    if (best != known && (More ? next_turn(best) : last_turn(best)) != when) return;
     if (at >= classes_.size()) return tied_.push_back(best);
-    list_tied<More>(2 * at, when);
-    list_tied<More>(2 * at + 1, when);
+    list_tied<More>(when, best, 2 * at);
+    list_tied<More>(when, best, 2 * at + 1);
   }
   /// Lines up the open portions of the tied classes, by place.
   void line_up() {
@@ -434,6 +447,8 @@ class kept_portions {
   vector<number> line_;
   std::size_t cut_ = 0;
   vector<number> changed_;
+  std::int64_t open_portions_ = 0;
+  std::int64_t open_classes_ = 0;
   std::int64_t room_ = 0;
   std::int64_t given_ = 0;
   bool is_valid_ = false;
