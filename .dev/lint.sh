@@ -355,7 +355,7 @@ run_lint() {
     'allot::v0::sim::simulator<[0-9]+ul, .*>::decisions\(\) const' 2
   lint "schedulers in the tests of systems" check_types build/test/tests/test_systems 'allot::v0::scheduler<.*::step\(long\)' 18
   lint "schedulers in the tests of scheduler" check_types build/test/tests/test_scheduler \
-    'allot::v0::scheduler<.*::step\(long\)' 58
+    'allot::v0::scheduler<.*::step\(long\)' 60
   lint_result
 }
 
