@@ -396,7 +396,15 @@ class wait_reasons {
       });
     };
     if (!changed) return wake_at(quota_id::none());
-    for (const quota_id x : *changed) bounds.for_each_above(x, wake_at);
+    for (const quota_id x : *changed) {
+      // By what it uses itself it may back off, or no longer.
+      for (;;) {
+        const auto at = let_in_.lower_bound({{x}, {}, 0});
+        if (at == let_in_.end() || at->of.quota != x) break;
+        reopen(at->group);
+      }
+      bounds.for_each_above(x, wake_at);
+    }
   }
   /// Calls `visit(bound)` for each of x, or of all quotas, of which these need something.
   template <class Visit>
