@@ -3,7 +3,8 @@
 // all metrics, the series of every quota, jobs and places remembered; only that nothing reaches a disk.
 // - `philly128`: as many jobs, tenants and GPUs as philly128, at its load;
 // - `philly`: as many as the whole of Philly, 82,247 of 11 tenants on 2,816 GPUs;
-// - `million`: 1,000,000 jobs of 30 tenants on 10,000 GPUs, 1.25 jobs a second;
+// - `million`: 1,000,000 jobs of 30 tenants on 10,000 GPUs, 1.25 jobs a second; `million_of_100` and
+//   `million_of_10000`: the same of so many tenants;
 // - `million_mix`: as many of the generator's mix, in which a fifth of the jobs may not be preempted and the
 //   others make way.
 // `events` and `decisions` are per second; the others are the parts of the time of one replay, and the most
@@ -38,6 +39,8 @@ lab::generated_workload workload(const char* model, std::int64_t gpus, std::int6
 const lab::generated_workload philly128 = workload("uniform", 128, 53'069, 3, 734);
 const lab::generated_workload philly = workload("uniform", 2'816, 82'247, 11, 700);
 const lab::generated_workload million = workload("uniform", 10'000, 1'000'000, 30, 800);
+const lab::generated_workload million_of_100 = workload("uniform", 10'000, 1'000'000, 100, 800);
+const lab::generated_workload million_of_10000 = workload("uniform", 10'000, 1'000'000, 10'000, 800);
 const lab::generated_workload million_mix = workload("mix", 10'000, 1'000'000, 3, 800);
 
 std::string scenario_text(std::int64_t gpus, const std::string& policy) {
@@ -93,6 +96,12 @@ BENCHMARK_CAPTURE(lab_replay, philly128 / fifo, philly128, "fifo")->Unit(benchma
 BENCHMARK_CAPTURE(lab_replay, philly128 / kueue, philly128, "kueue")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(lab_replay, philly / standard, philly, "standard")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(lab_replay, million / standard, million, "standard")
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(1);
+BENCHMARK_CAPTURE(lab_replay, million_of_100 / standard, million_of_100, "standard")
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(1);
+BENCHMARK_CAPTURE(lab_replay, million_of_10000 / standard, million_of_10000, "standard")
     ->Unit(benchmark::kMillisecond)
     ->Iterations(1);
 BENCHMARK_CAPTURE(lab_replay, million_mix / standard, million_mix, "standard")
