@@ -4,6 +4,7 @@
 #include <allot/lab/thinned_series.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace allot {
 inline namespace v0 {
@@ -22,12 +23,13 @@ void thinned_series::set(instant now, std::int64_t value) {
 vector<std::int64_t> thinned_series::means(instant now) {
   advance(now);
   vector<std::int64_t> result;
-  result.reserve(sums_.size());
-  for (std::size_t i = 0; i < sums_.size(); ++i) {
-    const instant begin = static_cast<instant>(i) * width_;
-    const wide span = static_cast<wide>(std::min(width_, now - origin_ - begin));
-    result.push_back(static_cast<std::int64_t>((sums_[i] + span / 2) / span));
-  }
+  result.reserve(sums_.size() + 1);
+  const auto add = [&](wide sum, wide span) {
+    result.push_back(static_cast<std::int64_t>((sum + span / 2) / span));
+  };
+  for (const wide sum : sums_) add(sum, width_);
+  const instant rest = now - origin_ - static_cast<instant>(sums_.size()) * width_;
+  if (rest > 0) add(open_, rest);
   return result;
 }
 
@@ -36,26 +38,24 @@ void thinned_series::advance(instant now) {
   const instant until = now - origin_;
   while (until > width_ * static_cast<instant>(most_)) halve();
   for (instant at = since_ - origin_; at < until;) {
-    // The span that ends here has its entry; the next one gets its entry now.
-    if (at == end_of_last_) {
-      sums_.push_back(0);
-      end_of_last_ += width_;
-    }
-    const instant next = std::min(until, end_of_last_);
-    sums_.back() += wide{value_} * (next - at);
+    const instant end = static_cast<instant>(sums_.size() + 1) * width_;
+    const instant next = std::min(until, end);
+    open_ += wide{value_} * (next - at);
     at = next;
+    if (at == end) sums_.push_back(std::exchange(open_, 0));
   }
   since_ = now;
 }
 
 void thinned_series::halve() {
-  const std::size_t half = (sums_.size() + 1) / 2;
-  for (std::size_t i = 0; i < half; ++i) {
-    sums_[i] = sums_[2 * i] + (2 * i + 1 < sums_.size() ? sums_[2 * i + 1] : wide{0});
+  if (sums_.size() % 2 != 0) {
+    open_ += sums_.back();
+    sums_.pop_back();
   }
+  const std::size_t half = sums_.size() / 2;
+  for (std::size_t i = 0; i < half; ++i) sums_[i] = sums_[2 * i] + sums_[2 * i + 1];
   sums_.resize(half);
   width_ *= 2;
-  end_of_last_ = static_cast<instant>(half) * width_;
 }
 
 }  // namespace lab

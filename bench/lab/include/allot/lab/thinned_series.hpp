@@ -36,10 +36,10 @@ class thinned_series {
   instant origin_;
   instant since_;
   instant width_ = 1;
-  /// The end of the last interval with a sum, from the origin.
-  instant end_of_last_ = 0;
   std::size_t most_;
   std::int64_t value_ = 0;
+  /// Of the interval that has not ended, and of those before it.
+  wide open_ = 0;
   vector<wide> sums_;
 };
 

@@ -178,7 +178,7 @@ class wait_reasons {
   template <class Visit>
   void for_each_kind(quota_id x, Visit visit) const {
     if (x.index() >= of_quota_.size()) return;
-    for (const std::uint32_t k : of_quota_[x.index()]) visit(kinds_[k].first);
+    for (const std::uint32_t k : of_quota_[x.index()].waiting) visit(kinds_[k].first);
   }
 
   /// How long a job has waited for each cause, of `total`, which is the sum of the parts. Waiting from before
@@ -258,6 +258,11 @@ class wait_reasons {
     std::size_t in_quota = 0;
     std::size_t in_group = 0;
   };
+  /// All kinds of a quota, and those with pending jobs.
+  struct kinds_of_quota {
+    std::map<kind_key, std::uint32_t> known;
+    vector<std::uint32_t> waiting;
+  };
   struct entry {
     /// While it is pending: minus the clocks of its group at the beginning.
     std::array<instant, clocks> waited{};
@@ -280,7 +285,7 @@ class wait_reasons {
     if (k.first != none) {
       of_job_[k.first].previous = j;
     } else {
-      enter(of_quota_[k.quota.index()], e.kind, &kind::in_quota);
+      enter(of_quota_[k.quota.index()].waiting, e.kind, &kind::in_quota);
       enter(g.kinds, e.kind, &kind::in_group);
       if (g.kinds.size() == 1) {
         // Until the cause is known it does not matter which clock runs, because no time passes.
@@ -300,7 +305,7 @@ class wait_reasons {
     if (e.next != none) of_job_[e.next].previous = e.previous;
     if (k.first == j) k.first = e.next;
     if (k.first != none) return;
-    remove(of_quota_[k.quota.index()], e.kind, &kind::in_quota);
+    remove(of_quota_[k.quota.index()].waiting, e.kind, &kind::in_quota);
     remove(g.kinds, e.kind, &kind::in_group);
     if (!g.kinds.empty()) return;
     if (!g.is_open) reopen(k.group);
@@ -423,7 +428,9 @@ class wait_reasons {
   [[nodiscard]] std::uint32_t number(const sim::job<N>& j, quota_id seen_in) {
     kind_key key{j.quota,       j.request, j.pod_request.room_key(), j.flavors, j.fewest_pods(),
                  j.preemptible, j.unlike};
-    const auto [at, is_new] = numbers_.try_emplace(key, static_cast<std::uint32_t>(kinds_.size()));
+    if (of_quota_.size() <= j.quota.index()) of_quota_.resize(j.quota.index() + 1);
+    auto& known = of_quota_[j.quota.index()].known;
+    const auto [at, is_new] = known.try_emplace(key, static_cast<std::uint32_t>(kinds_.size()));
     if (is_new) {
       // Which flavors a job asks for is its own.
       if (j.flavors == 0 && j.unlike == 0) key.quota = seen_in;
@@ -436,15 +443,12 @@ class wait_reasons {
         groups_.back().place = its.first->second;
       }
       kinds_.push_back({j.quota, alike.first->second});
-      if (of_quota_.size() <= j.quota.index()) of_quota_.resize(j.quota.index() + 1);
     }
     return at->second;
   }
 
-  std::map<kind_key, std::uint32_t> numbers_;
   vector<kind> kinds_;
-  /// The kinds with pending jobs, by quota.
-  vector<vector<std::uint32_t>> of_quota_;
+  vector<kinds_of_quota> of_quota_;
   std::map<kind_key, std::uint32_t> groups_of_;
   vector<group> groups_;
   /// By request, whatever the quota; and those with groups that no bound keeps out.
