@@ -421,8 +421,8 @@ class wait_reasons {
       at = those.upper_bound(last);
     }
   }
-  [[nodiscard]] static const need* first_at(std::set<need>::const_iterator at, const std::set<need>& those,
-                                            const quota_bound& of) {
+  [[nodiscard]] static const need* first_at(typename std::set<need>::const_iterator at,
+                                            const std::set<need>& those, const quota_bound& of) {
     return at != those.end() && at->of == of ? &*at : nullptr;
   }
   [[nodiscard]] std::uint32_t number(const sim::job<N>& j, quota_id seen_in) {
